@@ -26,6 +26,8 @@ from tinytail.sweeps.axes import Axis, Grid, grid
 
 SEEDS_MAX = 1000
 NAMED = ("design", "device", "workload")
+# What the name of an axis begins with whose values are overlays.
+OVERLAY = "+"
 _RUN = tuple(each.name for each in fields(RunOptions) if each.name not in ("seed", "windows"))
 _TRACE = tuple(each.name for each in fields(TraceOptions))
 _TRANSFORM = tuple(each.name for each in fields(Transform))
@@ -44,12 +46,14 @@ class Point:
     Attributes:
         id: A digest of everything that decides the run; equal ids mean equal results.
         values: The values of the axes.
+        design: The design, without what axes add to it.
         spec: The run.
         layout: Which of the sweep's drives it is of; those of one may start from the same state.
     """
 
     id: str
     values: Mapping[str, Any]
+    design: str
     spec: RunSpec
     layout: int
 
@@ -92,13 +96,13 @@ class Plan:
         designs = self.designs or (values["design"],)
         specs = [self._spec(values, design, seed) for design in designs]
         smallest = self._smallest(specs)
-        for spec in specs:
+        for design, spec in zip(designs, specs, strict=True):
             beside = () if smallest in (None, spec.design) else (smallest,)
             made = replace(spec, beside=beside)
             said = json.dumps(made.given(), sort_keys=True)
             named = {axis.name: values[axis.name] for axis in self.grid.axes}
             digest = hashlib.blake2s(said.encode(), digest_size=10).hexdigest()
-            yield Point(digest, named, made, layout)
+            yield Point(digest, named, design, made, layout)
 
     def _spec(self, values: Mapping[str, Any], design: str, seed: int) -> RunSpec:
         options = {**self.options}
@@ -106,6 +110,8 @@ class Plan:
         for name, value in values.items():
             if name in AXIS_OPTIONS:
                 options[name] = value
+            elif name.startswith(OVERLAY):
+                design += f"+{value}" if value else ""
             elif name not in NAMED:
                 words += arguments.settings({name: value})
         trace, options = divided(options, TraceOptions)
@@ -176,14 +182,14 @@ class Plan:
                 catalog.check_settings(spec.settings)
                 [fit] = catalog.fits(
                     spec.device,
-                    [design],
+                    [spec.design],
                     state=self.state,
                     image=self.image,
                     settings=spec.settings,
                 )
                 if fit.refusal is not None:
                     return ConfigError(
-                        f"{design} can't run on {spec.device}: {fit.refusal.message}."
+                        f"{spec.design} can't run on {spec.device}: {fit.refusal.message}."
                     )
             if not pipes.is_trace(spec.workload):
                 catalog.describe_workload(spec.workload, settings=spec.settings)
@@ -204,7 +210,9 @@ class Plan:
                 spec = self._spec({**self._first(), **values}, design, self.seed)
                 # What is wrong with one of them, the run says.
                 with suppress(ConfigError):
-                    need = memory.drive_bytes(spec.device, design, spec.settings, verify=verify)
+                    need = memory.drive_bytes(
+                        spec.device, spec.design, spec.settings, verify=verify
+                    )
                     largest = max(largest, need or 0)
         return largest
 
@@ -247,7 +255,7 @@ class Plan:
         """The files that the points read; tables that stand for files are none."""
         devices = self._axis("device") or (self.device,)
         workloads = self._axis("workload") or (self.workload,)
-        designs = self.designs or self._axis("design")
+        designs = self._parts()
         named = [*conflicts.files_read(designs=designs, image=self.image)]
         for device in devices:
             named += conflicts.files_read(device=device)
@@ -256,9 +264,14 @@ class Plan:
         paths = dict.fromkeys(path for _, path in named if path)
         return [path for path in paths if Path(path).is_file()]
 
+    def _parts(self) -> list[str]:
+        """The designs, and the overlays that axes add to them."""
+        overlays = [axis.values for axis in self.grid.axes if axis.name.startswith(OVERLAY)]
+        return [*(self.designs or self._axis("design")), *(each for of in overlays for each in of)]
+
     def tables(self) -> dict[str, str]:
         """The texts of the tables that stand for files."""
-        designs = self.designs or self._axis("design")
+        designs = self._parts()
         named = [*(self._axis("device") or [self.device])]
         named += self._axis("workload") or [self.workload]
         return tables.texts([*named, *(part for each in designs for part in each.split("+"))])
@@ -353,7 +366,7 @@ def plan(
 
 
 def _check_axis(name: str) -> None:
-    if name in NAMED or name in AXIS_OPTIONS or "." in name:
+    if name in NAMED or name in AXIS_OPTIONS or "." in name or name.startswith(OVERLAY):
         return
     if name in ("seed", "seeds"):
         raise UsageError("seeds are no axis: give seeds, how many each point is run with")
@@ -368,6 +381,10 @@ def _named(axis: Axis) -> Axis:
     """The axis with the name that its value has in a file, and names in place of tables."""
     name = _bare(axis.name)
     make = {"device": tables.device, "workload": tables.workload, "design": tables.design}
+    if name.startswith(OVERLAY):
+        # An overlay as it stands behind a design; nothing where a combination has none.
+        parts = (each and tables.design(["-", each]).removeprefix("-+") for each in axis.values)
+        return Axis(name, tuple(parts))
     if name not in NAMED:
         return Axis(name, axis.values)
     return Axis(name, tuple(make[name](value) for value in axis.values))
@@ -427,7 +444,7 @@ def _of_axes(
     """An error that speaks of an axis where it spoke of an option."""
     message = str(error)
     for name, value in values.items():
-        if name in NAMED or name in AXIS_OPTIONS:
+        if name in NAMED or name in AXIS_OPTIONS or name.startswith(OVERLAY):
             continue
         [word] = arguments.settings({name: value})
         head = f"--set {word}: "

@@ -32,6 +32,7 @@ _KINDS: tuple[Kind, ...] = ("read", "write")
 _WHAT_RUNS = (
     Column("point", "string", "A digest of everything that decides the run."),
     Column("design", "string", "The design; the folder of the file says it, as `design=NAME`."),
+    Column("composition", "string", "The design with the overlays that axes add to it."),
     Column("device", "string", "The device."),
     Column("workload", "string", "The workload."),
     Column("seed", "int64", "Seed of whatever is random."),

@@ -47,7 +47,8 @@ def record(point: Point, outcome: Mapping[str, Any]) -> Record:
     spec = point.spec
     return {
         "point": point.id,
-        "design": spec.design,
+        "design": point.design,
+        "composition": spec.design,
         "device": spec.device,
         "workload": spec.workload,
         "seed": spec.seed,

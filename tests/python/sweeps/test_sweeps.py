@@ -403,6 +403,21 @@ def test_tables_stand_for_devices_designs_and_workloads(tmp_path: Path) -> None:
     assert len(document["tables"]) == 3
 
 
+def test_an_axis_adds_overlays_to_every_design() -> None:
+    overlays: list[Any] = ["", "preemptible", {"gc": {"write_points": 2}, "name": "two"}]
+    swept = tinytail.sweep({"+gc": overlays}, **FIXED | {"designs": ["base"]})
+    compared = tinytail.compare(
+        ["base", "base+preemptible", ["base", overlays[2]]],
+        **{key: value for key, value in FIXED.items() if key != "designs"},
+    )
+    found = {row["composition"]: row for row in swept.to_arrow().to_pylist()}
+    assert list(found) == [result.design for result in compared.results]
+    for result in compared.results:
+        assert found[result.design]["event_hash"] == result.event_hash
+    assert {row["design"] for row in found.values()} == {"base"}
+    assert [cell.place["+gc"] for cell in swept.cells("erases")][:2] == ["", "preemptible"]
+
+
 def test_a_file_says_a_sweep_and_names_what_lies_beside_it(
     command: RunCommand, tmp_path: Path
 ) -> None:
