@@ -157,27 +157,33 @@ class Plan:
         for group in self.grid.groups:
             for place in range(len(group[0].values)):
                 values = {axis.name: axis.values[place] for axis in group}
-                fault = self._fault({**start, **values})
-                if fault is not None:
+                at = {**start, **values}
+                designs = self.designs or (at["design"],)
+                faults = {each: self._fault(at, (each,)) for each in designs}
+                refused = [each for each, fault in faults.items() if fault is not None]
+                if refused:
                     said = ", ".join(f"{name} = {value}" for name, value in values.items())
-                    notes.append(f"{said} can't run; its points are recorded as failed. {fault}")
+                    notes.append(
+                        f"{said} can't run with {', '.join(refused)}: these points are recorded as "
+                        f"failed. {faults[refused[0]]}"
+                    )
         return notes
 
     def _start(self) -> dict[str, Any]:
         """The first combination that every design can run."""
         first: TinytailError | None = None
         for values in islice(self.grid, _TRIED_MAX):
-            fault = self._fault(values)
+            fault = self._fault(values, self.designs or (values["design"],))
             if fault is None:
                 return values
             first = first or fault
         assert first is not None
         raise first
 
-    def _fault(self, values: Mapping[str, Any]) -> TinytailError | None:
+    def _fault(self, values: Mapping[str, Any], designs: Sequence[str]) -> TinytailError | None:
         """Why a combination can't run, as far as that is known without reading a workload."""
         try:
-            for design in self.designs or (values["design"],):
+            for design in designs:
                 spec = self._spec(values, design, self.seed)
                 catalog.check_settings(spec.settings)
                 [fit] = catalog.fits(

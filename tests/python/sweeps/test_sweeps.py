@@ -145,7 +145,7 @@ def test_a_percentile_that_too_few_requests_lie_beyond_has_no_value() -> None:
 
 
 def test_a_point_that_fails_has_a_row_with_its_error() -> None:
-    with pytest.warns(UserWarning, match="can't run; its points are recorded as failed"):
+    with pytest.warns(UserWarning, match="can't run with base, ttflash: these points are recorded"):
         swept = tinytail.sweep({"gc.reserve_blocks": [1, 60]}, **FIXED)
     assert (len(swept), swept.failed) == (4, 2)
     bad = row(swept, design="base", **{"gc.reserve_blocks": 60})
