@@ -246,7 +246,7 @@ fn an_ageing_for_another_starting_state_is_a_note() {
     let runs = [("base", 0), ("base+no-gc", 0), ("hpdc-baseline", 1), ("hpdc-baseline+no-gc", 0)];
     let other_seed = Spec { seed: spec.seed + 1, ..spec.clone() };
     let specs = runs.map(|(design, _)| Spec { design: design.into(), ..spec.clone() });
-    let told = [&specs[..], &[other_seed.clone()]].concat();
+    let told = [&specs[..], std::slice::from_ref(&other_seed)].concat();
     let shared = Shared::new(told, Some(cache(folder.path(), u64::MAX))).keep_all();
     for (spec, (design, notes)) in specs.iter().zip(runs) {
         result(spec, &shared);
