@@ -12,6 +12,7 @@ from tinytail.cli.flags import JsonPath, PositiveOrNone
 from tinytail.errors import UsageError
 from tinytail.files.text import json_text
 from tinytail.files.whole import FileOutput
+from tinytail.inputs import conflicts
 from tinytail.inputs.libraries import require
 from tinytail.pictures import check_figures, write_figures
 from tinytail.sweeps import execute, read_sweep
@@ -129,6 +130,8 @@ def show(
     figures
         Folder for figures for a paper: lines, heat maps and the front, each as SVG and as PDF.
     """
+    written = [("--json", json), ("--report", report)]
+    conflicts.check(written, folders=[("DIR", folder), ("--figures", figures)])
     output = checked_output(json)
     if report is not None:
         require("a report", "plotly", "jinja2")
@@ -150,9 +153,9 @@ def show(
         from tinytail.sweeps import pictures
 
         write_figures(figures, pictures.draw(found, name, panels, against))
-    written = show_results(
+    shown = show_results(
         output,
         lambda: json_text(found.to_dict(name, panels)),
         lambda console: sweep_view(found, console.width, figure=name, x=x, by=by, where=wanted),
     )
-    return OK if written else RUN_FAILED
+    return OK if shown else RUN_FAILED
