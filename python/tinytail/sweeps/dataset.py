@@ -7,13 +7,15 @@ process that is killed loses no point that has ended.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from tinytail.engine import native
@@ -127,7 +129,7 @@ class Dataset:
         """
         self._folder = Path(folder)
         self._definition = Definition.of(plan)
-        self._journal: IO[bytes] | None = None
+        self._journal: FileIO | None = None
         self._records: list[dict[str, Any]] = []
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -161,7 +163,7 @@ class Dataset:
             )
 
     def _open(self) -> None:
-        self._journal = (self._folder / JOURNAL).open("a+b")
+        self._journal = (self._folder / JOURNAL).open("a+b", buffering=0)
         try:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -211,8 +213,9 @@ class Dataset:
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
         at = self._journal.seek(0, os.SEEK_END)
         try:
-            self._journal.write(line)
-            self._journal.flush()
+            # Nothing is buffered: what a full disk refuses would be written again at the end.
+            if self._journal.write(line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise self._full(error, at) from error
         self._records.append(record)
@@ -222,9 +225,7 @@ class Dataset:
     def _full(self, error: OSError, at: int) -> OutputError:
         """What is said when a line could not be written, of which nothing is left."""
         assert self._journal is not None
-        path = self._folder / JOURNAL
-        # What is buffered would be written again when the file is closed.
-        os.truncate(path, at)
+        os.truncate(self._folder / JOURNAL, at)
         return OutputError(
             f"cannot write results to {self._folder}: {error.strerror}. All points that ended "
             "before are kept; the same command goes on from there"
