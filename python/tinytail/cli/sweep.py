@@ -16,6 +16,7 @@ from tinytail.inputs import conflicts
 from tinytail.inputs.libraries import require
 from tinytail.pictures import check_figures, write_figures
 from tinytail.sweeps import execute, read_sweep
+from tinytail.sweeps.cells import check_figure
 from tinytail.sweeps.file import read_plan
 from tinytail.sweeps.view import sweep_view
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
@@ -59,7 +60,7 @@ def run(
         Run points again that failed before.
     """
     plan = read_plan(file)
-    folder = out or str(Path(file).with_suffix(""))
+    folder = str(Path(file).with_suffix("")) if out is None else out
     if folder == file:
         raise UsageError(f"{file} has no ending to leave out: name the dataset by --out")
 
@@ -122,11 +123,12 @@ def show(
     where
         A value of an axis, as AXIS=VALUE, that alone is shown; may be given several times.
     against
-        The other figure of the picture of the front.
+        The other figure of the picture of the front. Of throughput more is better, of all others
+        less.
     json
         File for the cells of the tables as JSON; - is standard output.
     report
-        File for all points as one HTML page of pictures and tables.
+        File for the same, and more figures, as one HTML page of pictures and tables.
     figures
         Folder for figures for a paper: lines, heat maps and the front, each as SVG and as PDF.
     """
@@ -144,11 +146,15 @@ def show(
         name, equals, value = word.partition("=")
         if not equals:
             raise UsageError(f'--where must be AXIS=VALUE, not "{word}"')
+        if name.strip() in wanted:
+            raise UsageError(f"--where gives {name.strip()} twice")
         wanted[name.strip()] = value.strip()
+    check_figure(against)
+    found = found.only(wanted)
     name = figure or found.headline()
-    panels = found.panels(name, x=x, by=by, where=wanted)
+    panels = found.panels(name, x=x, by=by)
     if report is not None:
-        found.report(report)
+        found.report(report, name, x=x, by=by)
     if figures is not None:
         from tinytail.sweeps import pictures
 
@@ -156,6 +162,6 @@ def show(
     shown = show_results(
         output,
         lambda: json_text(found.to_dict(name, panels)),
-        lambda console: sweep_view(found, console.width, figure=name, x=x, by=by, where=wanted),
+        lambda console: sweep_view(found, console.width, figure=name, x=x, by=by),
     )
     return OK if shown else RUN_FAILED

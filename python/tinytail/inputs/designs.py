@@ -118,7 +118,7 @@ def _key(word: str) -> str:
 def _of_some(designs: Sequence[str], settings: Sequence[str], message: str) -> str:
     """The end of an error about a given value that suits only some designs: how they get it."""
     for word in settings:
-        refused = [design for design in designs if _refuses(design, word)]
+        refused = [design for design in designs if refuses(design, word)]
         others = [design for design in designs if design not in refused]
         section, dot, rest = word.strip().removeprefix("design.").partition(".")
         key, equals, value = rest.partition("=")
@@ -137,7 +137,8 @@ def _of_some(designs: Sequence[str], settings: Sequence[str], message: str) -> s
     return ""
 
 
-def _refuses(design: str, word: str) -> bool:
+def refuses(design: str, word: str) -> bool:
+    """Whether a design has no such value as a word behind `--set` gives."""
     try:
         catalog.describe_design(design, settings=[word])
     except ConfigError:

@@ -22,6 +22,7 @@ from tinytail import _native
 from tinytail.engine import arguments, catalog
 from tinytail.errors import UsageError, suggestion
 from tinytail.files import toml
+from tinytail.files.schema import read_schema
 
 Table = Mapping[str, Any]
 Named = str | os.PathLike[str] | Table
@@ -149,6 +150,14 @@ def changed(kind: Literal["device", "workload"], given: Table) -> str:
     """
     _check_keys(kind, given, _CHANGES)
     base = arguments.name(f"{kind}[base]", given["base"])
+    sections = read_schema(kind)["properties"]
+    changes = given.get("set", {})
+    for key in changes if isinstance(changes, Mapping) else ():
+        section = str(key).removeprefix(f"{kind}.").partition(".")[0]
+        if section not in sections:
+            raise UsageError(
+                f'{kind} sets "{key}", which no {kind} has{suggestion(section, sections)}'
+            )
     said = catalog.file_text(kind, base, settings=arguments.settings(given.get("set", {})))
     if kind == "workload" or "name" not in given:
         return said

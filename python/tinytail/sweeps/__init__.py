@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 from tinytail.engine import arguments, catalog
@@ -88,6 +89,8 @@ def sweep(
         OutputError: the dataset cannot be written. What it has stays.
         Interrupted: Ctrl-C; holds the points that have ended.
     """
+    if not (transform is None or isinstance(transform, Transform)):
+        raise UsageError(f"transform must be a tinytail.Transform, not {transform!r}")
     made = plan(
         axes,
         designs=designs,
@@ -122,6 +125,14 @@ def execute(
 ) -> Sweep:
     """Makes a sweep, whose interruption is part of what is returned; see `sweep`."""
     require("a sweep", "pyarrow")
+    if jobs is not None:
+        arguments.whole_number("jobs", jobs, 1)
+    if out is not None and not out:
+        raise UsageError("the name of the dataset's folder is empty")
+    if progress is not None and not callable(progress):
+        raise UsageError(f"progress must be a function, not {progress!r}")
+    if not (cluster is None or isinstance(cluster, str) or hasattr(cluster, "scheduler_info")):
+        raise UsageError(f"cluster must be an address or a client of Dask, not {cluster!r}")
     for note in made.check():
         say(note)
     if cluster is not None:
@@ -150,4 +161,5 @@ def execute(
                 finished = run_here(missing, fit.jobs, dataset.add, tally, progress, say)
         finally:
             dataset.flush()
-        return Sweep.of(folder, made, partial=not finished, is_kept=out is not None)
+        found = Sweep.of(folder, made, is_kept=out is not None)
+        return replace(found, partial=not finished)

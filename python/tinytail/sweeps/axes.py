@@ -8,17 +8,21 @@ equal ratios. Both ends belong to it. A range between whole numbers has whole nu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import product
-from typing import Any
+from itertools import islice, product
+from typing import Any, Literal
 
 from tinytail.engine import arguments
 from tinytail.errors import UsageError, suggestion
 
 # What stands behind the name of an axis: values, or a table that says them.
 AxisValues = Iterable[Any] | Mapping[str, Any]
+
+# The type in Arrow of a column of values.
+Type = Literal["string", "int64", "double", "bool", "list<string>"]
 
 POINTS_MAX = 10_000_000
 _RANGE = ("from", "to", "step", "factor", "points", "scale")
@@ -131,17 +135,26 @@ def _axis(name: str, given: object) -> Axis:
             if key not in _KEYS:
                 raise UsageError(f'axis {name} has an unknown key "{key}"{suggestion(key, _KEYS)}')
         given = given["values"] if "values" in given else _range(name, given)
+    if hasattr(given, "tolist"):
+        given = given.tolist()
+    if isinstance(given, Sized) and len(given) > POINTS_MAX:
+        raise UsageError(
+            f"axis {name} has {len(given):,} values; a sweep has {POINTS_MAX:,} points"
+        )
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise UsageError(
             f"axis {name} must be a list of values, or a range such as "
             f"{{ from = 1, to = 64, factor = 2 }}, not {given!r}"
         )
-    values = tuple(_value(name, each) for each in given)
+    values = tuple(_value(name, each) for each in islice(given, POINTS_MAX + 1))
     if not values:
         raise UsageError(f"axis {name} has no values")
-    for position, value in enumerate(values):
-        if value in values[:position] and type(value) is not bool:
+    seen = set()
+    for value in values:
+        known = repr(float(value) if type(value) is int else value)
+        if known in seen:
             raise UsageError(f"axis {name} has the value {value} twice")
+        seen.add(known)
     return Axis(name, values)
 
 
@@ -151,8 +164,10 @@ def _value(name: str, given: Any) -> Any:
         given = given.item()
     if isinstance(given, float) and not math.isfinite(given):
         raise UsageError(f"axis {name} has the value {given}, which is no number")
-    if given is None:
-        raise UsageError(f"axis {name} has a value of None; leave it out")
+    if not isinstance(given, bool | int | float | str | list | tuple | Mapping | os.PathLike):
+        raise UsageError(
+            f"axis {name} has the value {given!r}; allowed: numbers, text, true, false and lists"
+        )
     return given
 
 
@@ -233,3 +248,13 @@ def _zipped(axes: Mapping[str, Axis], given: Sequence[Sequence[str]]) -> list[tu
             counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
             raise UsageError(f"zip[{position}] needs as many values of each axis: {counts}")
     return [names for names in groups if names]
+
+
+def type_of(axis: Axis) -> Type:
+    """The type of the column of an axis."""
+    kinds = {type(value) for value in axis.values}
+    if kinds == {bool}:
+        return "bool"
+    if kinds == {int}:
+        return "int64"
+    return "double" if kinds <= {int, float} else "string"

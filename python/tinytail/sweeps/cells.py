@@ -9,14 +9,16 @@ from statistics import fmean, stdev
 from typing import Any
 
 from tinytail.errors import UsageError, suggestion
-from tinytail.sweeps.axes import Axis
+from tinytail.sweeps.axes import Axis, type_of
 from tinytail.sweeps.plan import is_of_workload
-from tinytail.sweeps.rows import FIGURES, shown, type_of
+from tinytail.sweeps.rows import FIGURES, shown
 from tinytail.verdict.percentiles import PERCENTILES
 from tinytail.verdict.seeds import student
 
 # Names of figures that a user may ask for: the ends of intervals are none.
 NAMES = tuple(each.name for each in FIGURES if not each.name.endswith((".low", ".high")))
+# Of these figures more is better; of all others less is.
+GREATER = "throughput."
 PANELS_MAX = 24
 # What too few requests lie beyond has no value.
 TOLD = "few_samples"
@@ -140,12 +142,41 @@ def headline(table: Any) -> str:
     return "read.mean_us"
 
 
+def narrowed(varied: Sequence[Axis], where: Mapping[str, Any]) -> tuple[Axis, ...]:
+    """The axes with those values alone that are wanted; a zipped one narrows those beside it.
+
+    Raises:
+        UsageError: an axis that was not varied, or a value that it does not have.
+    """
+    found = list(varied)
+    for name, value in where.items():
+        known = {each.name: each for axis in found for each in (axis, *axis.zipped)}
+        if name not in known:
+            raise UsageError(f'"{name}" is not varied{suggestion(name, known)}')
+        axis = known[name]
+        at = [place for place, each in enumerate(axis.values) if _is_same(axis, each, value)]
+        if not at:
+            allowed = ", ".join(map(shown, axis.values))
+            raise UsageError(f"{name} has no value {shown(value)}; allowed: {allowed}")
+        found = [_at(each, at) if axis in (each, *each.zipped) else each for each in found]
+    return tuple(found)
+
+
+def _is_same(axis: Axis, value: Any, wanted: Any) -> bool:
+    try:
+        return bool(key(axis, value) == key(axis, wanted))
+    except ValueError:
+        return False
+
+
+def _at(axis: Axis, places: Sequence[int]) -> Axis:
+    """An axis with some of its values, and those of the axes that go with it."""
+    values = tuple(axis.values[place] for place in places)
+    return replace(axis, values=values, zipped=tuple(_at(each, places) for each in axis.zipped))
+
+
 def panels(
-    varied: Sequence[Axis],
-    found: Sequence[Cell],
-    x: str | None,
-    by: str | None,
-    where: Mapping[str, Any],
+    varied: Sequence[Axis], found: Sequence[Cell], x: str | None, by: str | None
 ) -> list[Panel]:
     """What each table or plot of a sweep shows.
 
@@ -154,27 +185,21 @@ def panels(
         found: the cells.
         x: the axis along each; that with the most numbers if not given.
         by: the axis with a line for each value; designs, or the next axis, if not given.
-        where: values of axes that alone are shown.
 
     Raises:
-        UsageError: an axis that was not varied, or a value that it does not have.
+        UsageError: an axis that was not varied, or the same one twice.
     """
     named = {axis.name: axis for axis in varied}
-    for name, value in where.items():
-        if name not in named:
-            raise UsageError(f'"{name}" is not varied{suggestion(name, named)}')
-        known = {shown(each): each for each in named[name].values}
-        if shown(value) not in known:
-            raise UsageError(f"{name} has no value {shown(value)}; allowed: {', '.join(known)}")
-        named[name] = Axis(name, (known[shown(value)],))
-    free = [axis for axis in named.values() if len(axis.values) > 1] or list(named.values())[:1]
+    free = [axis for axis in varied if len(axis.values) > 1] or list(varied)[:1]
     for wanted in (x, by):
         if wanted is not None and wanted not in named:
             raise UsageError(f'"{wanted}" is not varied{suggestion(wanted, named)}')
+    if x is not None and x == by:
+        raise UsageError(f"x and by are both {x}: name two axes, or one of them alone")
     along = named[x] if x is not None else _longest(free, by)
     others = [axis for axis in free if axis is not along]
     lines = named[by] if by is not None else _lines(others)
-    rest = [axis for axis in named.values() if axis is not along and axis is not lines]
+    rest = [axis for axis in varied if axis is not along and axis is not lines]
     made = []
     for values in product(*(axis.values for axis in rest)):
         fixed = dict(zip((axis.name for axis in rest), values, strict=True))
@@ -208,6 +233,11 @@ def _lines(axes: Sequence[Axis]) -> Axis | None:
 def is_of_numbers(axis: Axis) -> bool:
     """Whether the values of an axis have places on a scale."""
     return type_of(axis) in ("int64", "double")
+
+
+def _cost(figure: str, mean: float) -> float:
+    """A figure of which less is better: of throughput, more is."""
+    return -mean if figure.startswith(GREATER) else mean
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[int]:
@@ -264,7 +294,8 @@ def choices(table: Any, varied: Sequence[Axis], x: str, y: str) -> list[Choices]
     for pairs in groups.values():
         one, other = (tuple(each) for each in zip(*pairs, strict=True))
         made = Choices({name: one[0].place[name] for name in names}, one, other, ())
-        found.append(replace(made, best=tuple(front(made.points))))
+        costs = [(_cost(x, point[0]), _cost(y, point[1])) for point in made.points]
+        found.append(replace(made, best=tuple(front(costs))))
     return found
 
 

@@ -30,6 +30,9 @@ from tinytail.sweeps.rows import SCHEMA_VERSION, columns, row
 MANIFEST = "sweep.json"
 JOURNAL = "journal.jsonl"
 POINTS = "points"
+# What each line of the journal has.
+RECORD = ("point", "design", "device", "workload", "seed", "values", "error", "result")
+NAME_BYTES_MAX = 255
 # After so many points their rows go from the journal into files of their own.
 ROWS_MAX = 1000
 
@@ -41,7 +44,8 @@ class Definition:
     Attributes:
         grid: The axes of the sweep that was run last.
         designs: Its designs; empty if an axis names them.
-        seeds: How many seeds each point is run with.
+        seed: The first seed.
+        seeds: How many seeds each point is run with, from the first on.
         fixed: What all points have in common.
         tables: Texts of tables that stand for files, by name.
         version: The version that made it.
@@ -50,6 +54,7 @@ class Definition:
 
     grid: Grid
     designs: tuple[str, ...]
+    seed: int
     seeds: int
     fixed: Mapping[str, Any]
     tables: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +64,7 @@ class Definition:
     @classmethod
     def of(cls, plan: Plan) -> Definition:
         """What a sweep is."""
-        return cls(plan.grid, plan.designs, plan.seeds, plan.fixed(), plan.tables())
+        return cls(plan.grid, plan.designs, plan.seed, plan.seeds, plan.fixed(), plan.tables())
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `sweep.json`."""
@@ -73,6 +78,7 @@ class Definition:
                 for group in self.grid.groups
             ],
             "designs": list(self.designs),
+            "seed": self.seed,
             "seeds": self.seeds,
             "fixed": dict(self.fixed),
             "tables": dict(self.tables),
@@ -94,14 +100,17 @@ def read_definition(folder: str | os.PathLike[str]) -> Definition:
                 f"{path}: its schema is version {document['schema_version']}, and this program "
                 f"reads version {SCHEMA_VERSION}"
             )
-        groups = (
+        groups = [
             tuple(Axis(each["name"], tuple(each["values"])) for each in group)
             for group in document["axes"]
-        )
+        ]
+        if not all(axis.values for group in groups for axis in group):
+            raise ValueError("an axis has no values")
         return Definition(
             Grid(tuple(groups)),
             tuple(document["designs"]),
-            document["seeds"],
+            int(document["seed"]),
+            int(document["seeds"]),
             document["fixed"],
             document["tables"],
             document["version"],
@@ -111,7 +120,7 @@ def read_definition(folder: str | os.PathLike[str]) -> Definition:
         raise ResultsError(f"{folder} holds no sweep: there is no {MANIFEST}") from None
     except OSError as error:
         raise ResultsError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ResultsError(f"{path} is damaged: {error}") from error
 
 
@@ -127,6 +136,13 @@ class Dataset:
             ResultsError: what it holds is damaged.
             OutputError: it cannot be written.
         """
+        for design in plan.all_designs():
+            name = _partition(design)
+            if len(name) > NAME_BYTES_MAX:
+                raise UsageError(
+                    f"the design {design} has a name of {len(name)} bytes, and a folder's has "
+                    f"{NAME_BYTES_MAX} at most: name its file by a shorter path"
+                )
         self._folder = Path(folder)
         self._definition = Definition.of(plan)
         self._journal: FileIO | None = None
@@ -138,7 +154,11 @@ class Dataset:
             text = json_text(self._definition.to_dict())
             whole.FileOutput(str(self._folder / MANIFEST), "--out").write(text.encode())
         except OSError as error:
+            self.close()
             raise whole.cannot_write(folder, error) from error
+        except BaseException:
+            self.close()
+            raise
 
     def _check(self) -> None:
         there = [each.name for each in self._folder.iterdir()]
@@ -146,7 +166,7 @@ class Dataset:
             return
         if MANIFEST not in there and there != [JOURNAL]:
             raise UsageError(
-                f"{self._folder} holds {sorted(there)[0]} and no sweep: give another folder"
+                f"{self._folder} holds {sorted(there)[0]} and no {MANIFEST}: give another folder"
             )
         if MANIFEST not in there:
             return
@@ -156,10 +176,10 @@ class Dataset:
                 f"{self._folder} holds points of another build of tinytail ({kept.version}), which "
                 "may differ: give another folder, or remove it"
             )
-        if kept.fixed != wanted.fixed:
+        difference = _difference(kept.fixed, wanted.fixed)
+        if difference is not None:
             raise UsageError(
-                f"{self._folder} holds another sweep: {_difference(kept.fixed, wanted.fixed)}. "
-                "Give another folder"
+                f"{self._folder} holds another sweep: {difference}. Give another folder"
             )
 
     def _open(self) -> None:
@@ -174,21 +194,11 @@ class Dataset:
         end = content.rfind(b"\n") + 1
         self._journal.truncate(end)
         kept = ids(self._folder)
-        records = [json.loads(line) for line in content[:end].splitlines()]
-        self._records = [each for each in records if each["point"] not in kept]
+        self._records = [each for each in _journal(self._folder) if each["point"] not in kept]
 
-    def done(self, *, failed_too: bool = True) -> set[str]:
+    def done(self) -> set[str]:
         """The points that have ended."""
-        found = ids(self._folder) | {each["point"] for each in self._records}
-        return found if failed_too else found - set(self._failed())
-
-    def _failed(self) -> Iterator[str]:
-        yield from (each["point"] for each in self._records if each["error"] is not None)
-        table = _read(self._folder, self._definition.grid.axes, ["point", "error"])
-        if table is not None:
-            for each in table.to_pylist():
-                if each["error"] is not None:
-                    yield each["point"]
+        return ids(self._folder) | {each["point"] for each in self._records}
 
     def forget_failed(self) -> None:
         """Removes the rows of points that failed, so that they are run again."""
@@ -247,9 +257,10 @@ class Dataset:
             )
         try:
             for design, rows in by_design.items():
-                folder = self._folder / POINTS / f"design={quote(design, safe='')}"
+                folder = self._folder / POINTS / _partition(design)
                 folder.mkdir(parents=True, exist_ok=True)
-                number = 1 + max((int(part.stem) for part in folder.glob("*.parquet")), default=0)
+                numbers = [int(part.stem) for part in folder.iterdir() if part.stem.isdecimal()]
+                number = 1 + max(numbers, default=0)
                 schema = _schema(self._definition.grid.axes)
                 schema = schema.remove(schema.get_field_index("design"))
                 self._write(
@@ -307,20 +318,42 @@ def read_table(
 
 def ids(folder: Path) -> set[str]:
     """The points whose rows are in files of Parquet."""
+    pa = library("pyarrow", "a sweep")
     parquet = library("pyarrow.parquet", "a sweep")
     found: set[str] = set()
     for path in _parts(folder):
-        found |= set(parquet.ParquetFile(path).read(["point"])["point"].to_pylist())
+        try:
+            found |= set(parquet.ParquetFile(path).read(["point"])["point"].to_pylist())
+        except (OSError, KeyError, pa.ArrowException) as error:
+            raise ResultsError(
+                f"{path} is damaged: {error}. Without it its points are run again"
+            ) from error
     return found
 
 
 def _journal(folder: Path) -> Iterator[dict[str, Any]]:
+    """What the journal has; the last line may be a part of one."""
+    path = folder / JOURNAL
     try:
-        content = (folder / JOURNAL).read_bytes()
+        content = path.read_bytes()
     except FileNotFoundError:
         return
-    for line in content[: content.rfind(b"\n") + 1].splitlines():
-        yield json.loads(line)
+    for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
+        try:
+            record = json.loads(line)
+            if not set(RECORD) <= set(record):
+                raise ValueError("it is no point")
+        except (ValueError, TypeError) as error:
+            raise ResultsError(
+                f"{path}, line {number}, is damaged: {error}. Without the line its point is run "
+                "again"
+            ) from error
+        yield record
+
+
+def _partition(design: str) -> str:
+    """The folder of a design's files."""
+    return f"design={quote(design, safe='')}"
 
 
 def _read(folder: Path, axes: Sequence[Axis], names: Sequence[str]) -> Any:
@@ -354,17 +387,22 @@ def _schema(axes: Sequence[Axis]) -> Any:
     return pa.schema([(column.name, types[column.type]) for column in columns(axes)])
 
 
-def _difference(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """The first thing in which two sweeps differ."""
-    if kept["axes"] != wanted["axes"]:
-        return f"its axes are {', '.join(kept['axes'])}, not {', '.join(wanted['axes'])}"
-    for path in {**kept["files"], **wanted["files"]}:
-        if kept["files"].get(path, wanted["files"].get(path)) != wanted["files"].get(path):
+def _difference(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    """The first thing in which two sweeps differ; None if their points go together."""
+    was, are = kept["axes"], wanted["axes"]
+    if sorted(was) != sorted(are):
+        return f"its axes are {', '.join(was)}, not {', '.join(are)}"
+    for name, kind in are.items():
+        if was[name] != kind:
+            return f"the values of axis {name} are of type {was[name]} there, and {kind} here"
+    # Others are of values that were added or taken away.
+    for path in set(kept["files"]) & set(wanted["files"]):
+        if kept["files"][path] != wanted["files"][path]:
             return f"{path} has changed since"
     for name in {**kept, **wanted}:
-        if name != "files" and kept.get(name) != wanted.get(name):
+        if name not in ("axes", "files") and kept.get(name) != wanted.get(name):
             return f"{name} is {_shown(kept.get(name))} there, and {_shown(wanted.get(name))} here"
-    return "it reads other files"
+    return None
 
 
 def _shown(value: object) -> str:

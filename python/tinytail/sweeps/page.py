@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -14,7 +15,7 @@ from tinytail.pictures import data, page
 from tinytail.sweeps import cells
 from tinytail.sweeps.cells import Cell, Panel
 from tinytail.sweeps.rows import FIGURES, shown
-from tinytail.sweeps.view import errors, margin, value
+from tinytail.sweeps.view import errors, told
 
 if TYPE_CHECKING:
     from tinytail.sweeps.result import Sweep
@@ -29,21 +30,20 @@ CHARACTERS_MAX = 30
 ROWS_MAX = 2000
 
 
-def write(sweep: Sweep, path: str) -> None:
+def write(sweep: Sweep, path: str, figure: str, x: str | None, by: str | None) -> None:
     """Writes the page; see `Sweep.report`."""
-    FileOutput(path, "--report").write(html(sweep).encode())
+    FileOutput(path, "--report").write(html(sweep, figure, x, by).encode())
 
 
-def html(sweep: Sweep) -> str:
+def html(sweep: Sweep, headline: str, x: str | None = None, by: str | None = None) -> str:
     """The page. The same sweep gives the same page."""
-    headline = sweep.headline()
     names = list(dict.fromkeys([headline, *FIGURES_SHOWN]))
     meanings = {column.name: column.meaning for column in FIGURES}
     parts = []
     for name in names:
         panels = [
             panel
-            for panel in sweep.panels(name)
+            for panel in sweep.panels(name, x=x, by=by)
             if any(cell.mean is not None for cell in panel.cells.values())
         ][: cells.PANELS_MAX]
         if panels:
@@ -51,8 +51,8 @@ def html(sweep: Sweep) -> str:
                 {
                     "name": name,
                     "meaning": meanings[name],
-                    "lines": page.embed(f"lines-{name}", _lines(panels, name)),
-                    "heat": page.embed(f"heat-{name}", _heat(panels, name)),
+                    "lines": page.embed(f"lines-{name}", _lines(panels, name, sweep.seeds)),
+                    "heat": page.embed(f"heat-{name}", _heat(panels, name, sweep.seeds)),
                 }
             )
     return page.render(
@@ -72,7 +72,7 @@ def html(sweep: Sweep) -> str:
     )
 
 
-def _lines(panels: Sequence[Panel], figure: str) -> go.Figure:
+def _lines(panels: Sequence[Panel], figure: str, seeds: int) -> go.Figure:
     picture = go.Figure()
     layout = _stacked([_title(panel.fixed) for panel in panels])
     means = [cell.mean for panel in panels for cell in panel.cells.values()]
@@ -80,7 +80,9 @@ def _lines(panels: Sequence[Panel], figure: str) -> go.Figure:
     for number, panel in enumerate(panels, 1):
         by = (None,) if panel.by is None else panel.by.values
         for position, each in enumerate(by):
-            _add_line(picture, panel, each, position, number, figure)
+            _add_line(
+                picture, panel, each, position, number, partial(told, figure=figure, seeds=seeds)
+            )
         layout[page.nth_axis("xaxis", number)] |= _x_axis(panel)
         y_axis: dict[str, Any] = {"title": {"text": _unit(figure)}}
         layout[page.nth_axis("yaxis", number)] |= y_axis | ({"type": "log"} if is_log else {})
@@ -89,7 +91,12 @@ def _lines(panels: Sequence[Panel], figure: str) -> go.Figure:
 
 
 def _add_line(
-    picture: go.Figure, panel: Panel, by: Any, position: int, number: int, figure: str
+    picture: go.Figure,
+    panel: Panel,
+    by: Any,
+    position: int,
+    number: int,
+    words: Callable[[Cell], str],
 ) -> None:
     found = [
         (x, cell)
@@ -112,14 +119,14 @@ def _add_line(
             "arrayminus": [0 if c.low is None else (c.mean or 0) - c.low for _, c in found],
             "thickness": 1,
         },
-        text=[_told(cell, figure) for _, cell in found],
+        text=[words(cell) for _, cell in found],
         hovertemplate="%{x}: %{text}",
         xaxis=page.nth_axis("x", number),
         yaxis=page.nth_axis("y", number),
     )
 
 
-def _heat(panels: Sequence[Panel], figure: str) -> go.Figure | None:
+def _heat(panels: Sequence[Panel], figure: str, seeds: int) -> go.Figure | None:
     if panels[0].by is None or len(panels[0].by.values) < 2 or len(panels[0].x.values) < 2:
         return None
     picture = go.Figure()
@@ -131,7 +138,7 @@ def _heat(panels: Sequence[Panel], figure: str) -> go.Figure | None:
             x=[page.safe(shown(value)) for value in panel.x.values],
             y=[page.safe(_short(shown(value))) for value in panel.by.values],
             z=[[None if cell is None else cell.mean for cell in row] for row in columns],
-            text=[["" if cell is None else _told(cell, figure) for cell in row] for row in columns],
+            text=[[told(cell, figure, seeds) for cell in row] for row in columns],
             texttemplate="%{text}",
             hovertemplate="%{x}, %{y}: %{text}<extra></extra>",
             coloraxis="coloraxis",
@@ -258,12 +265,6 @@ def _unit(figure: str) -> str:
     return f"{figure.removesuffix('_us')} (µs)" if figure.endswith("_us") else figure
 
 
-def _told(cell: Cell, figure: str) -> str:
-    if cell.mean is None:
-        return "failed" if cell.failed else ""
-    return value(cell.mean, figure) + margin(cell) + "*" * bool(cell.findings)
-
-
 def _place(cell: Cell) -> str:
     return page.safe(", ".join(f"{name} = {shown(each)}" for name, each in cell.place.items()))
 
@@ -274,4 +275,7 @@ def _rows(sweep: Sweep, names: Sequence[str]) -> Iterator[tuple[list[str], list[
     columns = [sweep.cells(name) for name in names]
     for found in list(zip(*columns, strict=True))[:ROWS_MAX]:
         place = [shown(found[0].place[name]) for name in varied]
-        yield place, [_told(cell, name) for cell, name in zip(found, names, strict=True)]
+        yield (
+            place,
+            [told(cell, name, sweep.seeds) for cell, name in zip(found, names, strict=True)],
+        )

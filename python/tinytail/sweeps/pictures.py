@@ -180,7 +180,9 @@ def _grid(panels: Sequence[Any]) -> tuple[Figure, Sequence[Axes]]:
     if not panels:
         raise UsageError("there is nothing to draw")
     if len(panels) > cells.PANELS_MAX:
-        raise UsageError(f"{len(panels)} panels are too many: say by where which values are wanted")
+        raise UsageError(
+            f"{len(panels)} panels are too many: choose values by --where, from Python by only()"
+        )
     columns = min(COLUMNS_MAX, len(panels))
     rows = math.ceil(len(panels) / columns)
     with mpl.rc_context(paper.STYLE):
@@ -214,9 +216,12 @@ def draw(
     sweep: Sweep, figure: str, panels: Sequence[Panel], against: str
 ) -> Iterator[tuple[str, bytes]]:
     """Names and contents of files: the pictures of a sweep, each as SVG and PDF."""
-    drawers: dict[str, Callable[[], Figure]] = {"lines": lambda: lines(panels, figure)}
-    if panels and panels[0].by is not None:
-        drawers["heat"] = lambda: heat(panels, figure)
-    drawers["front"] = lambda: front(sweep, figure, against)
+    drawers: dict[str, Callable[[], Figure]] = {}
+    if any(cell.mean is not None for panel in panels for cell in panel.cells.values()):
+        drawers["lines"] = lambda: lines(panels, figure)
+        if panels[0].by is not None:
+            drawers["heat"] = lambda: heat(panels, figure)
+    if cells.choices(sweep.to_arrow(), sweep.axes, against, figure):
+        drawers["front"] = lambda: front(sweep, figure, against)
     for name, drawer in drawers.items():
         yield from paper.files(name, drawer)

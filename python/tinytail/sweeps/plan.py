@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from tinytail.engine.options import RunOptions, RunSpec, TraceOptions, Transform
 from tinytail.errors import ConfigError, TinytailError, UsageError, suggestion
 from tinytail.files.schema import read_schema
 from tinytail.inputs import conflicts, pipes, tables
-from tinytail.inputs.designs import designs_or_own
-from tinytail.sweeps.axes import Axis, Grid, grid
+from tinytail.inputs.designs import designs_or_own, refuses
+from tinytail.sweeps.axes import Axis, Grid, grid, type_of
 
 SEEDS_MAX = 1000
 NAMED = ("design", "device", "workload")
@@ -37,6 +37,8 @@ AXIS_OPTIONS = (*_RUN, *_TRACE, *_TRANSFORM)
 _WINDOWS = 1
 # So many combinations are looked through for one that can run.
 _TRIED_MAX = 100
+# So many values of an axis are looked at before anything runs.
+_CHECKED_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,9 @@ class Plan:
         start = self._start()
         notes = []
         for group in self.grid.groups:
-            for place in range(len(group[0].values)):
+            count = len(group[0].values)
+            # Of very many, some that lie far apart.
+            for place in range(0, count, -(-count // _CHECKED_MAX)):
                 values = {axis.name: axis.values[place] for axis in group}
                 at = {**start, **values}
                 designs = self.designs or (at["design"],)
@@ -172,13 +176,21 @@ class Plan:
     def _start(self) -> dict[str, Any]:
         """The first combination that every design can run."""
         first: TinytailError | None = None
-        for values in islice(self.grid, _TRIED_MAX):
+        for values in chain(
+            islice(self.grid, _TRIED_MAX), islice(self._one_by_one(), _CHECKED_MAX)
+        ):
             fault = self._fault(values, self.designs or (values["design"],))
             if fault is None:
                 return values
             first = first or fault
         assert first is not None
         raise first
+
+    def _one_by_one(self) -> Iterator[dict[str, Any]]:
+        """The first combination with each other value of each axis in turn."""
+        for group in self.grid.groups:
+            for place in range(len(group[0].values)):
+                yield {**self._first(), **{axis.name: axis.values[place] for axis in group}}
 
     def _fault(self, values: Mapping[str, Any], designs: Sequence[str]) -> TinytailError | None:
         """Why a combination can't run, as far as that is known without reading a workload."""
@@ -212,7 +224,7 @@ class Plan:
         largest = memory.RUN
         verify = bool(self.options.get("verify")) or True in self._axis("verify")
         for values in Grid(tuple(filter(_is_of_size, self.grid.groups))):
-            for design in self.designs or self._axis("design"):
+            for design in self.all_designs():
                 spec = self._spec({**self._first(), **values}, design, self.seed)
                 # What is wrong with one of them, the run says.
                 with suppress(ConfigError):
@@ -228,7 +240,7 @@ class Plan:
         Raises:
             ConfigError: not even one of them fits.
         """
-        spec = self._spec(self._first(), (self.designs or self._axis("design"))[0], self.seed)
+        spec = self._spec(self._first(), self.all_designs()[0], self.seed)
         wanted = jobs or cpu_count()
         return memory.fit(
             # Several of the largest may run at once.
@@ -247,7 +259,7 @@ class Plan:
     def fixed(self) -> dict[str, Any]:
         """What is the same for all points, by name, with a digest of each file that is read."""
         return {
-            "axes": sorted(axis.name for axis in self.grid.axes),
+            "axes": {axis.name: type_of(axis) for axis in self.grid.axes},
             "device": self.device,
             "workload": self.workload,
             "settings": sorted(self.settings),
@@ -270,10 +282,14 @@ class Plan:
         paths = dict.fromkeys(path for _, path in named if path)
         return [path for path in paths if Path(path).is_file()]
 
+    def all_designs(self) -> tuple[str, ...]:
+        """The designs, without what axes add to them."""
+        return self.designs or self._axis("design")
+
     def _parts(self) -> list[str]:
         """The designs, and the overlays that axes add to them."""
         overlays = [axis.values for axis in self.grid.axes if axis.name.startswith(OVERLAY)]
-        return [*(self.designs or self._axis("design")), *(each for of in overlays for each in of)]
+        return [*self.all_designs(), *(each for of in overlays for each in of)]
 
     def tables(self) -> dict[str, str]:
         """The texts of the tables that stand for files."""
@@ -322,8 +338,13 @@ def plan(
     spanned = grid(axes, zip)
     spanned = Grid(tuple(tuple(map(_named, group)) for group in spanned.groups))
     names = [axis.name for axis in spanned.axes]
-    for name in names:
+    for position, name in enumerate(names):
         _check_axis(name)
+        if name in names[:position]:
+            raise UsageError(f"axis {name} is given twice, with the kind of its file and without")
+    for name in options:
+        if name not in AXIS_OPTIONS:
+            raise UsageError(f'there is no option "{name}"{suggestion(name, AXIS_OPTIONS)}')
     fixed = {"design": designs, "device": device, "workload": workload, **options}
     for name, value in fixed.items():
         if name in names and value:
@@ -361,7 +382,8 @@ def plan(
         state=state,
         options={name: value for name, value in options.items() if value is not None},
         image=None if image is None else arguments.name("image", image),
-        seed=arguments.whole_number("seed", seed, 0, arguments.U64_MAX - SEEDS_MAX),
+        # What tables of other libraries can hold.
+        seed=arguments.whole_number("seed", seed, 0, arguments.I64_MAX - SEEDS_MAX),
         seeds=arguments.whole_number("seeds", seeds, 1, SEEDS_MAX),
     )
     # Values of options are checked by their types.
@@ -456,7 +478,7 @@ def _of_axes(
         head = f"--set {word}: "
         if message.startswith(head):
             said = f"axis {name}, {value}: {message.removeprefix(head)}"
-            refused = [design for design in designs if _refuses(design, word)]
+            refused = [design for design in designs if refuses(design, word)]
             others = [design for design in designs if design not in refused]
             if refused and others:
                 section, _, key = name.partition(".")
@@ -467,14 +489,6 @@ def _of_axes(
                 )
             return type(error)(said)
     return error
-
-
-def _refuses(design: str, word: str) -> bool:
-    try:
-        catalog.describe_design(design, settings=[word])
-    except ConfigError:
-        return True
-    return False
 
 
 def _digest(path: str) -> str:

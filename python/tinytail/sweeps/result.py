@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from tinytail.engine import arguments
+from tinytail.errors import UsageError
 from tinytail.inputs.libraries import library, require
 from tinytail.sweeps import cells
 from tinytail.sweeps.axes import Axis, Grid
 from tinytail.sweeps.cells import Cell, Panel
-from tinytail.sweeps.dataset import read_definition, read_table
+from tinytail.sweeps.dataset import Definition, read_definition, read_table
 from tinytail.sweeps.plan import Plan
 from tinytail.sweeps.rows import columns
 
@@ -30,7 +32,7 @@ class Sweep:
         axes: What was varied: the axes, of zipped ones the first, and `design`.
         seeds: With how many seeds each point was run.
         folder: The folder of the dataset; None if nothing was kept.
-        partial: Whether points are missing, since Ctrl-C ended it.
+        partial: Whether points are missing: it was interrupted, killed or is under way.
     """
 
     axes: tuple[Axis, ...]
@@ -40,17 +42,38 @@ class Sweep:
     _table: Any
 
     @classmethod
-    def of(cls, folder: str, plan: Plan, *, partial: bool, is_kept: bool) -> Sweep:
+    def of(cls, folder: str, plan: Plan, *, is_kept: bool) -> Sweep:
         """The points of a sweep that was run."""
-        axes = plan.grid.axes
+        compute = library("pyarrow.compute", "a sweep")
         pa = library("pyarrow", "a sweep")
-        table = read_table(folder, axes, _names(axes, with_results=not is_kept))
-        # In the order of the sweep, whatever ended first.
-        at = {each: position for position, each in enumerate(table["point"].to_pylist())}
-        order = [at[point.id] for point in plan if point.id in at]
-        table = table.take(pa.array(order, pa.int64()))
-        varied = _varied(plan.grid, plan.designs)
-        return cls(varied, plan.seeds, folder if is_kept else None, partial, table)
+        table = read_table(folder, plan.grid.axes, _names(plan.grid, with_results=not is_kept))
+        wanted = pa.array([point.id for point in plan], pa.string())
+        table = table.filter(compute.is_in(table["point"], value_set=wanted))
+        return cls._made(table, Definition.of(plan), folder if is_kept else None)
+
+    @classmethod
+    def _made(cls, table: Any, of: Definition, folder: str | None) -> Sweep:
+        """A sweep of those rows of a table that are its points, in their order.
+
+        Of rows at the same place the last counts: a design that was added later may bound the
+        addresses of the others, whose points were then run again.
+        """
+        found: dict[tuple[int, ...], int] = {}
+        groups = [_Places(group) for group in of.grid.groups]
+        if of.designs:
+            groups.append(_Places((Axis("design", of.designs),)))
+        groups.append(_Places((Axis("seed", tuple(range(of.seed, of.seed + of.seeds))),)))
+        columns = [each.positions(table) for each in groups]
+        for position, place in enumerate(zip(*columns, strict=True)):
+            if None not in place:
+                found[place] = position
+        pa = library("pyarrow", "a sweep")
+        order = pa.array([position for _, position in sorted(found.items())], pa.int64())
+        expected = len(of.grid) * max(1, len(of.designs)) * of.seeds
+        varied = of.grid.varied
+        if of.designs:
+            varied = (*varied, Axis("design", of.designs))
+        return cls(varied, of.seeds, folder, len(found) < expected, table.take(order))
 
     def __len__(self) -> int:
         return len(self._table)
@@ -81,26 +104,33 @@ class Sweep:
         """
         return cells.cells(self._table, self.axes, cells.check_figure(figure))
 
-    def panels(
-        self,
-        figure: str,
-        *,
-        x: str | None = None,
-        by: str | None = None,
-        where: Mapping[str, Any] | None = None,
-    ) -> list[Panel]:
+    def only(self, where: Mapping[str, Any]) -> Sweep:
+        """The points at some values of axes alone.
+
+        Args:
+            where: a value for each of some axes.
+
+        Raises:
+            UsageError: an axis that was not varied, or a value that it does not have.
+        """
+        axes = cells.narrowed(self.axes, where)
+        kept = [_Places((axis,)).positions(self._table) for axis in axes]
+        mask = [None not in place for place in zip(*kept, strict=True)]
+        pa = library("pyarrow", "a sweep")
+        return replace(self, axes=axes, _table=self._table.filter(pa.array(mask, pa.bool_())))
+
+    def panels(self, figure: str, *, x: str | None = None, by: str | None = None) -> list[Panel]:
         """A figure along two axes, for each combination of the others.
 
         Args:
             figure: its name.
             x: the axis along each panel; that with the most numbers if not given.
             by: the axis with a line for each value; the designs, if not given.
-            where: values of axes, of which alone panels are made.
 
         Raises:
-            UsageError: there is no such figure, axis or value.
+            UsageError: there is no such figure or axis.
         """
-        return cells.panels(self.axes, self.cells(figure), x, by, where or {})
+        return cells.panels(self.axes, self.cells(figure), x, by)
 
     def to_dict(self, figure: str, panels: Sequence[Panel]) -> dict[str, Any]:
         """Panels as a document."""
@@ -138,7 +168,6 @@ class Sweep:
         *,
         x: str | None = None,
         by: str | None = None,
-        where: Mapping[str, Any] | None = None,
         against: str = "erases",
     ) -> Figure:
         """Draws the sweep by matplotlib, a panel for each combination of what is not `x` or `by`.
@@ -150,8 +179,8 @@ class Sweep:
             figure: its name; the sweep's headline if not given.
             x: the axis along each panel.
             by: the axis of lines or rows.
-            where: values of axes, of which alone panels are drawn.
-            against: the other figure of `"front"`.
+            against: the other figure of `"front"`, which takes neither `x` nor `by`. Of throughput
+                more is better, of all others less.
 
         Raises:
             UsageError: there is no such kind, figure, axis or value; matplotlib is missing.
@@ -162,20 +191,37 @@ class Sweep:
         arguments.choice("kind", kind, ("lines", "heat", "front"))
         figure = figure or self.headline()
         if kind == "front":
+            if x is not None or by is not None:
+                raise UsageError("a front has neither x nor by; its axes are the two figures")
             return pictures.front(self, cells.check_figure(figure), cells.check_figure(against))
-        shown = self.panels(figure, x=x, by=by, where=where)
+        shown = self.panels(figure, x=x, by=by)
         return pictures.lines(shown, figure) if kind == "lines" else pictures.heat(shown, figure)
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        figure: str | None = None,
+        *,
+        x: str | None = None,
+        by: str | None = None,
+    ) -> None:
         """Writes the sweep as one HTML page that needs no network.
 
+        Args:
+            path: the file.
+            figure: what it shows first; the sweep's headline if not given.
+            x: the axis along each panel, as for `panels`.
+            by: the axis of lines, as for `panels`.
+
         Raises:
-            UsageError: `path` is not a path, or a library that draws is missing.
+            UsageError: `path` is not a path, a library that draws is missing, or there is no such
+                figure or axis.
             OutputError: the page cannot be written. A file that was there is unaltered.
         """
         from tinytail.sweeps.page import write
 
-        write(self, arguments.name("path", path))
+        name = cells.check_figure(figure or self.headline())
+        write(self, arguments.name("path", path), name, x, by)
 
     def to_arrow(self) -> Any:
         """The points as `pyarrow.Table`, a row for each; docs/guides/sweep.md has the columns."""
@@ -213,29 +259,30 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
         UsageError: a library is missing.
         ResultsError: the folder holds no dataset, or one that is damaged or of another version.
     """
-    definition = read_definition(folder)
-    axes = definition.grid.axes
-    table = read_table(folder, axes, _names(axes, with_results=False))
-    varied = _varied(definition.grid, definition.designs)
-    table = _newest(table, [axis.name for axis in varied])
-    return Sweep(varied, definition.seeds, os.fspath(folder), False, table)
+    name = arguments.name("folder", folder)
+    definition = read_definition(name)
+    table = read_table(name, definition.grid.axes, _names(definition.grid, with_results=False))
+    return Sweep._made(table, definition, name)
 
 
-def _varied(grid: Grid, designs: tuple[str, ...]) -> tuple[Axis, ...]:
-    return (*grid.varied, Axis("design", designs)) if designs else grid.varied
+class _Places:
+    """Where the values of rows lie along zipped axes."""
+
+    def __init__(self, group: Sequence[Axis]) -> None:
+        self._axes = group
+        values = zip(*(map(partial(cells.key, axis), axis.values) for axis in group), strict=True)
+        self._at = {each: position for position, each in enumerate(values)}
+
+    def positions(self, table: Any) -> list[int | None]:
+        """The position of each row; None where it has other values."""
+        columns = [
+            [None if value is None else cells.key(axis, value) for value in column]
+            for axis in self._axes
+            for column in [table[axis.name].to_pylist()]
+        ]
+        return [self._at.get(place) for place in zip(*columns, strict=True)]
 
 
-def _newest(table: Any, axes: Sequence[str]) -> Any:
-    """The rows without those that later ones of the same combination and seed replace.
-
-    A design that is added may bound the addresses of the others, whose points are then run again.
-    """
-    names = dict.fromkeys([*axes, "device", "workload", "seed"])
-    columns = [table[name].to_pylist() for name in names]
-    last = {place: position for position, place in enumerate(zip(*columns, strict=True))}
-    return table if len(last) == len(table) else table.take(sorted(last.values()))
-
-
-def _names(axes: tuple[Axis, ...], *, with_results: bool) -> list[str]:
+def _names(grid: Grid, *, with_results: bool) -> list[str]:
     """The columns that are read at once: whole results are large."""
-    return [column.name for column in columns(axes) if with_results or column.name != "result"]
+    return [column.name for column in columns(grid.axes) if with_results or column.name != "result"]

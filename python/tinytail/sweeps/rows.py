@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tinytail.comparison.result import DesignResult
 from tinytail.comparison.run import why_stopped
 from tinytail.files import toml
-from tinytail.sweeps.axes import Axis
+from tinytail.sweeps.axes import Axis, Type, type_of
 from tinytail.verdict.percentiles import LATENCIES, Kind, latency_of
 
 # Raised when a reader of an older dataset could misread a newer one.
 SCHEMA_VERSION = 1
-
-Type = Literal["string", "int64", "double", "bool", "list<string>"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +147,3 @@ def failure(result: DesignResult) -> tuple[str, str] | None:
 def shown(value: Any) -> str:
     """A value of an axis as text."""
     return value if isinstance(value, str) else toml.value(value)
-
-
-def type_of(axis: Axis) -> Type:
-    """The type of the column of an axis."""
-    kinds = {type(value) for value in axis.values}
-    if kinds == {bool}:
-        return "bool"
-    if kinds == {int}:
-        return "int64"
-    return "double" if kinds <= {int, float} else "string"

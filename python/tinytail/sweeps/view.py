@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -29,7 +28,6 @@ def sweep_view(
     figure: str | None = None,
     x: str | None = None,
     by: str | None = None,
-    where: Mapping[str, Any] | None = None,
 ) -> RenderableType:
     """A figure of a sweep along two axes, in a table for each combination of the others.
 
@@ -37,13 +35,13 @@ def sweep_view(
         UsageError: there is no such figure or axis.
     """
     figure = figure or sweep.headline()
-    panels = sweep.panels(figure, x=x, by=by, where=where)
+    panels = sweep.panels(figure, x=x, by=by)
     parts: list[RenderableType] = [*wrapped(Text(_head(sweep, figure)), width)]
     for panel in panels[:PANELS_MAX]:
         parts.append(Text())
         if panel.title:
             parts += wrapped(Text(panel.title, "bold"), width)
-        parts.append(_table(panel, figure))
+        parts.append(_table(panel, figure, sweep.seeds))
     if len(panels) > PANELS_MAX:
         more = len(panels) - PANELS_MAX
         parts += [Text(), Text(f"and {more} more tables; --where AXIS=VALUE shows one of them")]
@@ -57,12 +55,12 @@ def sweep_view(
 
 
 def _head(sweep: Sweep, figure: str) -> str:
-    told = f"{figure}, mean of {sweep.seeds} seeds" if sweep.seeds > 1 else figure
-    said = f"{told}: {units.count(len(sweep))} points"
+    what = f"{figure}, mean of {sweep.seeds} seeds" if sweep.seeds > 1 else figure
+    said = f"{what}: {units.count(len(sweep))} points"
     return said + (", PARTIAL" if sweep.partial else "")
 
 
-def _table(panel: Panel, figure: str) -> Table:
+def _table(panel: Panel, figure: str, seeds: int) -> Table:
     by = (None,) if panel.by is None else panel.by.values
     heads = [figure if panel.by is None else shown(value) for value in by]
     table = list_table(panel.x.title)
@@ -70,16 +68,20 @@ def _table(panel: Panel, figure: str) -> Table:
         table.add_column(Text(head), justify="right", overflow="fold")
     columns = [panel.column(value) for value in by]
     for position, value in enumerate(panel.x.values):
-        table.add_row(Text(shown(value)), *(_cell(column[position], figure) for column in columns))
+        table.add_row(
+            Text(shown(value)), *(Text(told(column[position], figure, seeds)) for column in columns)
+        )
     return table
 
 
-def _cell(cell: Cell | None, figure: str) -> Text:
+def told(cell: Cell | None, figure: str, seeds: int) -> str:
+    """A cell in words: its figure, how far that may be off, and its seeds, if some lack."""
     if cell is None:
-        return Text("")
+        return ""
     if cell.mean is None:
-        return Text("failed" if cell.failed else units.MISSING)
-    return Text(value(cell.mean, figure) + margin(cell) + "*" * bool(cell.findings))
+        return "failed" if cell.failed else units.MISSING
+    of = f" ({cell.runs} of {seeds})" if cell.runs < seeds else ""
+    return value(cell.mean, figure) + margin(cell) + of + "*" * bool(cell.findings)
 
 
 def value(mean: float, figure: str) -> str:
@@ -91,7 +93,7 @@ def margin(cell: Cell) -> str:
     """How far a figure may be off: the longer side of its interval in percent, or nothing."""
     if cell.low is None or cell.high is None or not cell.mean:
         return ""
-    percent = 100 * max(cell.high - cell.mean, cell.mean - cell.low) / cell.mean
+    percent = 100 * max(cell.high - cell.mean, cell.mean - cell.low) / abs(cell.mean)
     return " >±100 %" if percent > 100 else f" ±{max(1.0, percent):.0f} %"
 
 
@@ -99,8 +101,8 @@ def _findings(found: list[Cell]) -> list[str]:
     counts = Counter(code for cell in found for code in cell.findings)
     if not counts:
         return []
-    told = ", ".join(f"{code} ({units.count(number)})" for code, number in counts.most_common())
-    return [f"* means less than it seems: {told}; the command of a point says why"]
+    listed = ", ".join(f"{code} ({units.count(number)})" for code, number in counts.most_common())
+    return [f"* means less than it seems: {listed}; the command of a point says why"]
 
 
 def _adjusted(sweep: Sweep) -> list[str]:

@@ -105,6 +105,10 @@ def test_kept_results_run_again_in_another_process(tmp_path: Path) -> None:
         ({"device": {"base": "ttflash-small", "set": {"timing.red_ns": 1}}}, "read_ns"),
         ({"device": {"base": "ttflash-small", "name": "a/b"}}, 'is named "a/b"'),
         ({"device": {"geometry": {"channels": 1}}}, "device"),
+        (
+            {"device": {"base": "ttflash-small", "set": {"gc.write_points": 2}}},
+            'device sets "gc.write_points", which no device has',
+        ),
         ({"designs": [{"set": {"gc.copy": "die"}}]}, "must say its base"),
         ({"designs": [["base", {"gc": {"write_pints": 4}}]]}, "write_points"),
         ({"designs": [["base", {"set": {"copy": "die"}}]]}, 'sets "copy", which has no section'),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import random
 from typing import Any
 
+import numpy
 import pytest
 
 from tinytail.errors import UsageError
@@ -17,6 +19,7 @@ from tinytail.sweeps.axes import POINTS_MAX, grid
     [
         ([1, 2, 4], [1, 2, 4]),
         (range(4, 17, 4), [4, 8, 12, 16]),
+        (numpy.array([1, 2]), [1, 2]),
         ({"values": ["a", "b"]}, ["a", "b"]),
         ({"from": 7, "to": 28, "step": 7}, [7, 14, 21, 28]),
         ({"from": 7, "to": 27, "step": 7}, [7, 14, 21]),
@@ -63,6 +66,9 @@ def test_a_table_in_a_table_is_a_section() -> None:
         ({"x.y": 3}, [], "must be a list of values, or a range such as"),
         ({"x.y": "abc"}, [], "must be a list of values, or a range such as"),
         ({"x.y": [1, 1]}, [], "axis x.y has the value 1 twice"),
+        ({"x.y": range(10**12)}, [], "1,000,000,000,000 values"),
+        ({"x.y": [datetime.date(2026, 1, 1)]}, [], "allowed: numbers, text, true, false and lists"),
+        ({"x.y": [None]}, [], "allowed: numbers, text"),
         ({"x.y": [float("nan")]}, [], "which is no number"),
         ({"x.y": {"from": 1, "to": 2}}, [], 'needs one of "step", "factor" and "points"'),
         ({"x.y": {"from": 1, "step": 2}}, [], 'is a range without "to"'),

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -21,6 +22,7 @@ from tinytail.sweeps import cells, dataset, run
 from tinytail.sweeps.file import read_plan
 from tinytail.sweeps.plan import plan
 from tinytail.sweeps.rows import FIGURES, columns
+from tinytail.sweeps.view import margin
 
 FIXED: dict[str, Any] = {
     "device": "ttflash-small",
@@ -123,7 +125,9 @@ def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monk
     assert (len(ran), len(more)) == (12, 12)
     fewer = tinytail.sweep(AXES | {"gc.reserve_blocks": [2]}, **FIXED, out=tmp_path / "s")
     assert (len(ran), len(fewer)) == (12, 4)
-    assert len(tinytail.read_sweep(tmp_path / "s")) == 12
+    # What was taken away stays in the files, and is shown no more.
+    assert len(tinytail.read_sweep(tmp_path / "s")) == 4
+    assert pyarrow.parquet.read_table(tmp_path / "s" / "points").num_rows == 12
 
 
 def test_other_libraries_read_the_dataset(tmp_path: Path) -> None:
@@ -197,6 +201,8 @@ def test_a_run_that_is_killed_loses_no_point_and_runs_none_twice(
     before = [json.loads(line)["point"] for line in journal.read_bytes().splitlines()[:-1]]
     assert 5 <= len(before) < POINTS
     partly = tinytail.read_sweep(folder)
+    assert partly.partial
+    assert "PARTIAL" in partly.table()
     assert set(partly.to_arrow()["point"].to_pylist()) == set(before)
     assert command("sweep", str(file)).code == 0
     found = tinytail.read_sweep(folder).to_arrow()["point"].to_pylist()
@@ -244,7 +250,10 @@ def test_an_interrupt_in_python_holds_the_points_that_have_ended() -> None:
         ({"requests": 3000}, "requests is 2000 there, and 3000 here"),
         ({"state": {"live_percent": 30}}, "state is {} there"),
         ({"workload": "zipf"}, 'workload is "randrw70-qd16" there, and "zipf" here'),
-        ({"axes": {"synthetic.queue_depth": [1]}}, "its axes are gc.reserve_blocks, synth"),
+        (
+            {"axes": {"synthetic.queue_depth": [1]}},
+            "its axes are synthetic.queue_depth, gc.reserve_blocks, not",
+        ),
     ],
 )
 def test_another_sweep_in_the_way_is_refused(
@@ -270,7 +279,9 @@ def test_a_file_that_has_changed_is_another_sweep(tmp_path: Path) -> None:
 
 def test_what_is_no_dataset_is_not_written_into(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(UsageError, match=r"holds letter\.txt and no sweep: give another folder"):
+    with pytest.raises(
+        UsageError, match=r"holds letter\.txt and no sweep\.json: give another folder"
+    ):
         tinytail.sweep(AXES, **FIXED, out=tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["letter.txt"]
     with pytest.raises(ResultsError, match="holds no sweep"):
@@ -351,6 +362,118 @@ def test_a_full_disk_loses_nothing_that_was_computed(
     )
 
 
+def test_seeds_and_points_that_were_taken_away_count_no_more(tmp_path: Path) -> None:
+    axes = {"synthetic.queue_depth": [8]}
+    out = tmp_path / "s"
+    tinytail.sweep(axes, **FIXED, seeds=3, out=out)
+    one = tinytail.sweep(axes, **FIXED, seeds=1, out=out)
+    assert one.cells("erases") == tinytail.read_sweep(out).cells("erases")
+    assert {cell.runs for cell in one.cells("erases")} == {1}
+    # The same rows twice, as a copied file leaves them.
+    [part] = (out / "points" / "design=base").glob("*.parquet")
+    part.with_name("00009.parquet").write_bytes(part.read_bytes())
+    assert tinytail.read_sweep(out).cells("erases") == one.cells("erases")
+
+
+def test_a_cell_says_of_how_many_seeds_it_is_if_some_lack_the_figure() -> None:
+    # Of 3,000 requests some 900 are writes: just fewer than a p99 needs with some seeds.
+    swept = tinytail.sweep({"requests": [3330]}, **FIXED | {"requests": None}, seeds=8)
+    counts = swept.to_arrow()["write.count"].to_pylist()
+    enough = sum(count >= 1000 for count in counts) // 2
+    assert 0 < enough < 8, counts
+    assert f"({enough} of 8)" in swept.table("write.p99_us")
+
+
+def test_a_negative_mean_has_its_true_margin() -> None:
+    cell = cells.Cell({}, -134.3, -335.8, 67.1, 3, 0, ())
+    assert margin(cell) == " >±100 %"
+    assert margin(replace(cell, low=-140.0, high=-128.6)) == " ±4 %"
+
+
+def test_of_throughput_more_is_better_at_a_front(swept: Path) -> None:
+    found = tinytail.read_sweep(swept)
+    served = "throughput.served_per_second"
+    for choices in cells.choices(found.to_arrow(), found.axes, served, "erases"):
+        most = max(range(len(choices.points)), key=lambda place: choices.points[place][0])
+        assert choices.points[most][0] in {choices.points[place][0] for place in choices.best}
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (b"garbage\n", "journal.jsonl, line 1, is damaged: "),
+        (b"{}\n", "line 1, is damaged: it is no point. Without the line its point is run again"),
+        (b"[1]\n", "line 1, is damaged"),
+        (b"\xff\x00\n", "line 1, is damaged"),
+    ],
+)
+def test_a_damaged_journal_is_told_with_its_line(tmp_path: Path, damage: bytes, said: str) -> None:
+    out = tmp_path / "s"
+    tinytail.sweep(AXES, **FIXED, out=out)
+    (out / dataset.JOURNAL).write_bytes(damage)
+    for act in (tinytail.read_sweep, lambda folder: tinytail.sweep(AXES, **FIXED, out=folder)):
+        with pytest.raises(ResultsError) as found:
+            act(out)
+        assert said in str(found.value)
+
+
+def test_a_damaged_file_of_rows_is_told_and_left(tmp_path: Path) -> None:
+    out = tmp_path / "s"
+    tinytail.sweep(AXES, **FIXED, out=out)
+    part = next(out.glob("points/*/*.parquet"))
+    for damage in (b"", part.read_bytes()[:300], b"x" * 3000):
+        part.write_bytes(damage)
+        for act in (tinytail.read_sweep, lambda folder: tinytail.sweep(AXES, **FIXED, out=folder)):
+            with pytest.raises(ResultsError):
+                act(out)
+    part.unlink()
+    assert len(tinytail.sweep(AXES, **FIXED, out=out)) == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"seeds": "x"}, "is damaged"),
+        ({"axes": [[{"name": "x", "values": []}]]}, "is damaged: an axis has no values"),
+        ({"axes": 3}, "is damaged"),
+    ],
+)
+def test_a_damaged_manifest_is_told(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    out = tmp_path / "s"
+    tinytail.sweep(AXES, **FIXED, out=out)
+    manifest = out / dataset.MANIFEST
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | change))
+    with pytest.raises(ResultsError) as found:
+        tinytail.read_sweep(out)
+    assert said in str(found.value)
+
+
+def test_an_axis_keeps_the_type_that_its_column_has(tmp_path: Path) -> None:
+    out = tmp_path / "s"
+    tinytail.sweep({"synthetic.read_share": [0, 1]}, **FIXED, out=out)
+    with pytest.raises(UsageError, match="are of type int64 there, and double here"):
+        tinytail.sweep({"synthetic.read_share": [0, 0.5, 1]}, **FIXED, out=out)
+
+
+def test_a_design_that_is_a_file_may_be_added(tmp_path: Path) -> None:
+    overlay = tmp_path / "more.toml"
+    overlay.write_text('kind = "overlay"\nsummary = "more"\n[gc]\nwrite_points = 2\n')
+    fixed = FIXED | {"designs": ["base"]}
+    tinytail.sweep(AXES, **fixed, out=tmp_path / "s")
+    both = fixed | {"designs": ["base", f"base+{overlay}"]}
+    assert len(tinytail.sweep(AXES, **both, out=tmp_path / "s")) == 8
+    far = fixed | {"designs": [f"base+{'x' * 100}/{'y' * 200}.toml"]}
+    with pytest.raises(UsageError, match="has a name of"):
+        dataset.Dataset(str(tmp_path / "t"), plan(AXES, **far))
+
+
+def test_values_that_can_not_run_hide_none_that_can() -> None:
+    axes = {"device": ["nope", "ttflash-small"], "synthetic.queue_depth": list(range(1, 102))}
+    fixed = {key: value for key, value in FIXED.items() if key != "device"}
+    [note] = plan(axes, **fixed).check()
+    assert "device = nope can't run with base, ttflash" in note
+
+
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
@@ -377,6 +500,17 @@ def test_a_full_disk_loses_nothing_that_was_computed(
         ({"axes": {"workload": ["zpif"]}, "workload": None}, tinytail.WorkloadError, "zipf"),
         ({"axes": AXES, "device": None}, UsageError, "no device is given, and no axis device"),
         ({"axes": AXES, "workload": "-"}, UsageError, "a pipe can be read once"),
+        (
+            {"axes": {"gc.write_points": [1], "design.gc.write_points": [2]}},
+            UsageError,
+            "axis gc.write_points is given twice",
+        ),
+        ({"axes": AXES, "seed": 2**63}, UsageError, "seed must be a whole number from 0"),
+        ({"axes": AXES, "jobs": -1}, UsageError, "jobs must be a whole number of at least 1"),
+        ({"axes": AXES, "foo": 1}, UsageError, 'there is no option "foo"'),
+        ({"axes": AXES, "transform": {}}, UsageError, "transform must be a tinytail.Transform"),
+        ({"axes": AXES, "cluster": 3}, UsageError, "cluster must be an address or a client"),
+        ({"axes": AXES, "progress": 3}, UsageError, "progress must be a function"),
         ({"axes": AXES, "seeds": 0}, UsageError, "seeds must be a whole number from 1"),
     ],
 )
@@ -496,10 +630,31 @@ def test_show_tells_tables_and_a_document(command: RunCommand, swept: Path) -> N
     assert outcome.code == 0, outcome.err
     assert "erases, mean of 3 seeds: 24 points" in outcome.out
     assert "gc.reserve_blocks = 1" in outcome.out
-    words = ("--figure", "read.p50_us", "--where", "gc.reserve_blocks=2", "--json", "-")
-    document = json.loads(command("sweep", "show", str(swept), *words).out)
-    assert len(document["cells"]) == 4
-    assert {cell["place"]["gc.reserve_blocks"] for cell in document["cells"]} == {2}
+    for more in ((), ("--by", "gc.reserve_blocks"), ("--x", "design")):
+        words = ("--figure", "read.p50_us", "--where", "gc.reserve_blocks=2.0", "--json", "-")
+        document = json.loads(command("sweep", "show", str(swept), *words, *more).out)
+        assert len(document["cells"]) == 4
+        assert {cell["place"]["gc.reserve_blocks"] for cell in document["cells"]} == {2}
+
+
+def test_a_zipped_axis_narrows_those_beside_it() -> None:
+    axes = {"gc.reserve_blocks": [1, 2], "synthetic.queue_depth": [4, 8]}
+    swept = tinytail.sweep(axes, **FIXED, zip=[list(axes)])
+    one = swept.only({"synthetic.queue_depth": 8})
+    assert set(one.to_arrow()["gc.reserve_blocks"].to_pylist()) == {2}
+    assert [cell.place["gc.reserve_blocks"] for cell in one.cells("erases")] == [2, 2]
+
+
+def test_all_points_may_have_failed(
+    command: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = {"error_kind": "run", "error": "no luck", "result": None}
+    monkeypatch.setattr(run, "run_point", lambda *_: failed)
+    tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")
+    words = ("--json", "-", "--figures", str(tmp_path / "f"), "--report", str(tmp_path / "p.html"))
+    outcome = command("sweep", "show", str(tmp_path / "s"), *words)
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["cells"][0]["failed"] == 1
 
 
 @pytest.mark.parametrize(
@@ -509,6 +664,9 @@ def test_show_tells_tables_and_a_document(command: RunCommand, swept: Path) -> N
         (["--x", "depth"], '"depth" is not varied'),
         (["--where", "gc.reserve_blocks=9"], "has no value 9; allowed: 1, 2"),
         (["--where", "gc"], "--where must be AXIS=VALUE"),
+        (["--where", "design=base", "--where", "design=ttflash"], "--where gives design twice"),
+        (["--x", "design", "--by", "design"], "x and by are both design"),
+        (["--against", "nope"], 'no figure "nope"'),
     ],
 )
 def test_what_can_not_be_shown_is_refused(
