@@ -113,6 +113,13 @@ if TYPE_CHECKING:
         Reproduction as Reproduction,
         reproduce as reproduce,
     )
+    from tinytail.searches import (
+        search as search,
+    )
+    from tinytail.searches.result import (
+        Candidate as Candidate,
+        Search as Search,
+    )
     from tinytail.server import (
         serve as serve,
     )
@@ -161,6 +168,8 @@ _NAMES = {
     "tinytail.inputs.tables": "read_table_text",
     "tinytail.power": "PowerCuts verify_power_cut",
     "tinytail.reproduction.reproduce": "Reproduction reproduce",
+    "tinytail.searches": "search",
+    "tinytail.searches.result": "Candidate Search",
     "tinytail.server": "serve",
     "tinytail.sweeps": "read_sweep sweep",
     "tinytail.sweeps.result": "Sweep",

@@ -57,10 +57,10 @@ class NoResultError(_native.TinytailError, KeyError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A comparison or a certification was stopped by Ctrl-C.
+    """A comparison, or whatever was run in its place, was stopped by Ctrl-C.
 
-    `comparison` holds what was measured until then, a `Comparison` or a `Certification`; its
-    `partial` is true.
+    `comparison` holds what was measured until then: what the function returns, whose `partial` is
+    true.
     """
 
     def __init__(self, comparison: object) -> None:

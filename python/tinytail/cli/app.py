@@ -49,6 +49,7 @@ _COMMANDS = {
     "verify": ("verify:verify", None),
     "certify": ("certify:certify", None),
     "sweep": ("sweep:sweep", None),
+    "search": ("search:search", "search SEARCH.toml [OPTIONS]"),
     "explain": ("explain:explain", "explain DIR [OPTIONS]"),
     "serve": (
         "serve:serve",

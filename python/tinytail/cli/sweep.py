@@ -60,13 +60,7 @@ def run(
         Run points again that failed before.
     """
     plan = read_plan(file)
-    folder = str(Path(file).with_suffix("")) if out is None else out
-    if folder == file:
-        raise UsageError(f"{file} has no ending to leave out: name the dataset by --out")
-
-    def say(note: str) -> None:
-        stderr().print(f"note: {note}", soft_wrap=True, markup=False)
-
+    folder = folder_of(file, out)
     with reporter(stderr()) as progress:
         found = execute(
             plan,
@@ -75,7 +69,7 @@ def run(
             cluster=cluster,
             retry_failed=retry_failed,
             progress=progress,
-            say=say,
+            say=note,
         )
     console = stdout()
     console.print(sweep_view(found, console.width))
@@ -85,6 +79,23 @@ def run(
     console.print()
     console.print(f"`tinytail sweep show {folder}` shows more", soft_wrap=True, markup=False)
     return RUN_FAILED if found.failed else OK
+
+
+def folder_of(file: str, out: str | None) -> str:
+    """The folder of the dataset of a sweep or search, which its file may name.
+
+    Raises:
+        UsageError: it does not.
+    """
+    folder = str(Path(file).with_suffix("")) if out is None else out
+    if folder == file:
+        raise UsageError(f"{file} has no ending to leave out: name the dataset by --out")
+    return folder
+
+
+def note(what: str) -> None:
+    """Says something beside the results."""
+    stderr().print(f"note: {what}", soft_wrap=True, markup=False)
 
 
 def print_again(folder: str, ended: int, points: int) -> None:

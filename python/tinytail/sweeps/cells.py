@@ -104,7 +104,7 @@ def cells(table: Any, varied: Sequence[Axis], figure: str) -> list[Cell]:
     for values in ordered:
         rows = groups.get(tuple(map(key, varied, values)))
         if rows is not None:
-            found.append(_cell(dict(zip(names, values, strict=True)), rows, figure, ends))
+            found.append(cell(dict(zip(names, values, strict=True)), rows, figure))
     return found
 
 
@@ -113,12 +113,11 @@ def key(axis: Axis, value: Any) -> Any:
     return shown(value) if type_of(axis) in ("string", "bool") else float(value)
 
 
-def _cell(
-    place: dict[str, Any], rows: Sequence[Mapping[str, Any]], figure: str, ends: Sequence[str]
-) -> Cell:
+def cell(place: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], figure: str) -> Cell:
+    """A figure over the seeds of one combination, of which each has a row."""
     values = [row[figure] for row in rows if row[figure] is not None]
     mean = fmean(values) if values else None
-    low, high = (rows[0].get(end) for end in ends)
+    low, high = (rows[0].get(f"{figure}.{end}") for end in ("low", "high"))
     if len(values) > 1 and mean is not None:
         reach = student(len(values) - 1) * stdev(values) / len(values) ** 0.5
         low, high = mean - reach, mean + reach

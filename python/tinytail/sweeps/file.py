@@ -1,24 +1,19 @@
-"""Reads the file of a sweep: what `sweep` is called with, by name, with `[axes]`."""
+"""Reads the file of a sweep or a search: what the function is called with, by name."""
 
 from __future__ import annotations
 
 import inspect
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tinytail.errors import UsageError, suggestion
 from tinytail.files.text import TABLE_MIB_MAX, read_text
 from tinytail.sweeps.plan import AXIS_OPTIONS, NAMED, Plan, plan
 
-_PLAN = tuple(
-    each.name
-    for each in inspect.signature(plan).parameters.values()
-    if each.kind is not each.VAR_KEYWORD
-)
-KEYS = (*_PLAN, *AXIS_OPTIONS)
+T = TypeVar("T")
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
@@ -30,7 +25,17 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
         UsageError: it cannot be read, is no TOML, has an unknown key, or says no sweep.
         ConfigError, WorkloadError: a device, design or workload of it is faulty.
     """
+    return read_call(path, plan)
+
+
+def read_call(path: str | os.PathLike[str], make: Callable[..., T]) -> T:
+    """What a function makes of the values of a file, which are its arguments or those of `plan`.
+
+    Raises:
+        UsageError: the file cannot be read, is no TOML, or has an unknown key.
+    """
     name = os.fspath(path)
+    keys = tuple(dict.fromkeys([*_parameters(make), *_parameters(plan), *AXIS_OPTIONS]))
     try:
         document = tomllib.loads(read_text(name, TABLE_MIB_MAX))
     except OSError as error:
@@ -40,14 +45,19 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name}: {error}") from error
     for key in document:
-        if key not in KEYS:
-            raise UsageError(f'{name}: "{key}" is unknown{suggestion(key, KEYS)}')
+        if key not in keys:
+            raise UsageError(f'{name}: "{key}" is unknown{suggestion(key, keys)}')
     if "axes" not in document:
         raise UsageError(f"{name}: there is no [axes]; such as:\n[axes]\ngc.write_points = [1, 2]")
     try:
-        return plan(**_beside(document, Path(name).parent))
+        return make(**_beside(document, Path(name).parent))
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    found = inspect.signature(function).parameters.values()
+    return [each.name for each in found if each.kind is not each.VAR_KEYWORD]
 
 
 def _beside(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -66,9 +76,11 @@ def _beside(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         return given
 
     found = dict(document)
-    for key in ("device", "workload", "designs", "image"):
+    for key in ("device", "workload", "designs", "image", "beside"):
         if key in found:
             found[key] = path(found[key])
+    if isinstance(found.get("constraints"), list):
+        found["constraints"] = [_of_path(each, path) for each in found["constraints"]]
     if isinstance(found["axes"], Mapping):
         found["axes"] = {
             key: path(each) if key in NAMED else each for key, each in found["axes"].items()
@@ -76,6 +88,14 @@ def _beside(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(found.get("settings"), Mapping):
         found["settings"] = _flat(found["settings"])
     return found
+
+
+def _of_path(constraint: Any, path: Callable[[Any], Any]) -> Any:
+    """A constraint in which the design behind "of" may be a file."""
+    if not isinstance(constraint, str):
+        return constraint
+    bound, of, design = constraint.partition(" of ")
+    return f"{bound}{of}{path(design.strip())}"
 
 
 def _is_file(path: Path) -> bool:

@@ -64,7 +64,8 @@ class Point:
 class Plan:
     """A sweep to be made; see `sweep` for the meaning of each field.
 
-    `designs` is empty where an axis names the designs, and so is `device` or `workload`.
+    `designs` is empty where an axis names the designs, and so is `device` or `workload`. `beside`
+    are designs that are not run, and whose capacity bounds the addresses as if they were.
     """
 
     grid: Grid
@@ -77,6 +78,7 @@ class Plan:
     image: str | None
     seed: int
     seeds: int
+    beside: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.grid) * max(1, len(self.designs)) * self.seeds
@@ -93,6 +95,15 @@ class Plan:
         for layout, (of_drive, seed) in enumerate(layouts):
             for others in Grid(ordered.groups[outer:]):
                 yield from self._points({**of_drive, **others}, seed, layout)
+
+    def at(self, values: Mapping[str, Any]) -> list[Point]:
+        """The points of one combination: those of all designs and seeds."""
+        seeds = range(self.seed, self.seed + self.seeds)
+        return [point for seed in seeds for point in self._points(values, seed, 0)]
+
+    def spec_at(self, values: Mapping[str, Any]) -> RunSpec:
+        """The run of the first design at a combination, with the first seed."""
+        return self._spec(values, self.designs[0] if self.designs else values["design"], self.seed)
 
     def _points(self, values: Mapping[str, Any], seed: int, layout: int) -> Iterator[Point]:
         designs = self.designs or (values["design"],)
@@ -134,18 +145,23 @@ class Plan:
 
     def _smallest(self, specs: Sequence[RunSpec]) -> str | None:
         """The design under which the drive is smallest: all use the addresses that it has then."""
-        if len(specs) == 1:
+        designs = tuple(dict.fromkeys([*(each.design for each in specs), *self.beside]))
+        if len(designs) == 1:
             return None
         spec = specs[0]
         words = tuple(word for word in spec.settings if not is_of_workload(word.split("=")[0]))
         state = tuple(self.state.items())
-        with suppress(ConfigError):
-            return _smallest(spec.device, tuple(each.design for each in specs), state, words)
-        # What is wrong, the run says.
-        return None
+        return _smallest(spec.device, designs, state, words)
 
-    def check(self) -> list[str]:
+    def fault(self, values: Mapping[str, Any]) -> TinytailError | None:
+        """Why a combination can't run, as far as that is known without reading a workload."""
+        return self._fault(values, self.designs or (values["design"],))
+
+    def check(self, then: str = "these points are recorded as failed") -> list[str]:
         """Finds, before anything runs, whatever is wrong with all values of an axis.
+
+        Args:
+            then: what becomes of values with which nothing can run.
 
         Returns:
             What is to be said: values of axes with which nothing can run.
@@ -168,8 +184,7 @@ class Plan:
                 if refused:
                     said = ", ".join(f"{name} = {value}" for name, value in values.items())
                     notes.append(
-                        f"{said} can't run with {', '.join(refused)}: these points are recorded as "
-                        f"failed. {faults[refused[0]]}"
+                        f"{said} can't run with {', '.join(refused)}: {then}. {faults[refused[0]]}"
                     )
         return notes
 
@@ -179,7 +194,7 @@ class Plan:
         for values in chain(
             islice(self.grid, _TRIED_MAX), islice(self._one_by_one(), _CHECKED_MAX)
         ):
-            fault = self._fault(values, self.designs or (values["design"],))
+            fault = self.fault(values)
             if fault is None:
                 return values
             first = first or fault
@@ -447,6 +462,11 @@ def _is_of_size(group: Sequence[Axis]) -> bool:
     return any(axis.name.partition(".")[0] in ("device", "geometry", "host") for axis in group)
 
 
+def is_of_design(name: str) -> bool:
+    """Whether an axis is a value of a design's file."""
+    return _sections().get(_bare(name).partition(".")[0]) == "design"
+
+
 def is_of_workload(name: str) -> bool:
     """Whether an axis, or a value behind `--set`, decides what the host does."""
     section = _bare(name.strip()).partition(".")[0]
@@ -460,10 +480,17 @@ def _smallest(
     state: tuple[tuple[str, catalog.StateValue], ...],
     settings: tuple[str, ...],
 ) -> str | None:
-    """The design under which the drive is smallest; None if all have the same size."""
-    fits = catalog.fits(device, designs, state=dict(state), settings=settings)
-    sizes = {fit.logical_bytes for fit in fits}
-    return None if len(sizes) == 1 else min(fits, key=lambda fit: fit.logical_bytes).design
+    """The design under which the drive is smallest; None if all have the same size.
+
+    Those that can't run do not count.
+    """
+    sizes = {}
+    for design in designs:
+        with suppress(ConfigError):
+            [fit] = catalog.fits(device, [design], state=dict(state), settings=settings)
+            if fit.refusal is None:
+                sizes[design] = fit.logical_bytes
+    return min(sizes, key=sizes.__getitem__) if len(set(sizes.values())) > 1 else None
 
 
 def _of_axes(

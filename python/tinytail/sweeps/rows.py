@@ -101,8 +101,10 @@ def row(record: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, Any]:
     found = {column.name: record.get(column.name) for column in _WHAT_RUNS}
     for axis in axes:
         if axis.name not in found:
-            value = record["values"][axis.name]
-            found[axis.name] = value if type_of(axis) != "string" else shown(value)
+            # A design that a search holds others against is at no combination.
+            value = record["values"].get(axis.name)
+            is_text = type_of(axis) == "string" and value is not None
+            found[axis.name] = shown(value) if is_text else value
     document = record.get("result")
     found |= {key: record.get(key) for key in ("error_kind", "error", "command")}
     if document is None:

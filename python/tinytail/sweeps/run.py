@@ -59,13 +59,17 @@ def record(point: Point, outcome: Mapping[str, Any]) -> Record:
 
 
 class Tally:
-    """How many points are to be run, have ended and have failed."""
+    """How many points are to be run, have ended and have failed.
 
-    def __init__(self, total: int, before: int) -> None:
+    `before` are those that had ended before; `name` is that of the line which says all this.
+    """
+
+    def __init__(self, total: int, before: int, name: str = "sweep") -> None:
         self.ended = 0
         self.failed = 0
-        self._total = total
+        self.total = total
         self._before = before
+        self._name = name
 
     def count(self, record: Record) -> None:
         """Notes that a point has ended."""
@@ -75,13 +79,13 @@ class Tally:
     def progress(self, parts: float = 0.0) -> DesignProgress:
         """How far the sweep is; `parts` of points have been run that have not ended."""
         ended = self._before + self.ended
-        said = f"{ended:,} of {self._before + self._total:,} points"
+        said = f"{ended:,} of {self._before + self.total:,} points"
         detail = f"{said}, {self.failed:,} failed" if self.failed else said
-        step = max(1, self._total // NEWS)
-        told = self._before + self.ended // step * step if self.ended < self._total else ended
-        news = f"{told:,} of {self._before + self._total:,} points"
-        done = min(self.ended + parts, self._total)
-        return DesignProgress("sweep", "running", "", done, self._total, detail, news)
+        step = max(1, self.total // NEWS)
+        told = self._before + self.ended // step * step if self.ended < self.total else ended
+        news = f"{told:,} of {self._before + self.total:,} points"
+        done = min(self.ended + parts, self.total)
+        return DesignProgress(self._name, "running", "", done, self.total, detail, news)
 
 
 class _Worker:
@@ -130,8 +134,11 @@ def run_here(
     tally: Tally,
     progress: ProgressCallback | None,
     say: Callable[[str], None],
+    shared: native.Shared | None = None,
 ) -> bool:
     """Runs points on the processors of this machine.
+
+    `shared` has drives that were aged for other points.
 
     Returns:
         Whether it came to its end without Ctrl-C.
@@ -139,7 +146,7 @@ def run_here(
     Raises:
         TinytailError: what `keep` raised, or whoever makes the points; the others are cancelled.
     """
-    shared = native.share([])
+    shared = native.share([]) if shared is None else shared
     lock = threading.Lock()
 
     def take() -> Point | None:

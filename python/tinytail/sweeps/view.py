@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -46,7 +47,7 @@ def sweep_view(
         more = len(panels) - PANELS_MAX
         parts += [Text(), Text(f"and {more} more tables; --where AXIS=VALUE shows one of them")]
     found = [cell for panel in panels for cell in panel.cells.values()]
-    notes = [*_findings(found), *_adjusted(sweep), *errors(sweep)]
+    notes = [*findings(found), *_adjusted(sweep), *errors(sweep)]
     if notes:
         parts.append(Text())
     for note in notes:
@@ -97,7 +98,8 @@ def margin(cell: Cell) -> str:
     return " >±100 %" if percent > 100 else f" ±{max(1.0, percent):.0f} %"
 
 
-def _findings(found: list[Cell]) -> list[str]:
+def findings(found: Sequence[Cell]) -> list[str]:
+    """What the star at a figure means, if one has it."""
     counts = Counter(code for cell in found for code in cell.findings)
     if not counts:
         return []

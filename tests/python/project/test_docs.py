@@ -249,13 +249,17 @@ def test_the_picture_stands_alone_and_is_small() -> None:
     assert all(design in picture for design in ("base", "ttflash", "base+no-gc"))
 
 
-def test_the_python_of_the_guide_to_sweeps_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(
-        r"^```python\n(.*?)^```$", text_of("docs/guides/sweep.md"), re.DOTALL | re.M
-    )
+@pytest.mark.parametrize(
+    ("guide", "said"), [("sweep", "synthetic.queue_depth"), ("search", "base+preemptible")]
+)
+def test_the_python_of_a_guide_runs(
+    guide: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = text_of(f"docs/guides/{guide}.md")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.M)
     for block in blocks:
         exec(block, {})
-    assert "synthetic.queue_depth" in capsys.readouterr().out
+    assert said in capsys.readouterr().out
 
 
 def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:

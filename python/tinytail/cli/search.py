@@ -1,0 +1,113 @@
+"""The command `tinytail search`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Group
+from rich.text import Text
+
+from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
+from tinytail.cli.flags import JsonPath, PositiveOrNone
+from tinytail.cli.sweep import folder_of, note
+from tinytail.comparison.details import comparison_view
+from tinytail.errors import OutputError
+from tinytail.files.text import json_text
+from tinytail.inputs import conflicts
+from tinytail.pictures import Pictures
+from tinytail.searches import execute, planned
+from tinytail.searches.view import search_view
+from tinytail.sweeps.file import read_call
+from tinytail.terminal.bars import can_draw
+from tinytail.terminal.console import (
+    checked_output,
+    console_beside,
+    print_error,
+    stderr,
+    write_output,
+)
+from tinytail.terminal.progress import reporter
+
+
+def search(
+    file: Annotated[str, Parameter(name="SEARCH.toml")],
+    /,
+    *,
+    out: str | None = None,
+    jobs: PositiveOrNone = None,
+    retry_failed: bool = False,
+    details: bool = False,
+    json: JsonPath = None,
+    report: str | None = None,
+    figures: str | None = None,
+) -> int:
+    """Search the combinations of values for the best under constraints.
+
+    The file says axes, objectives, constraints, and all that is the same for each run. Short runs
+    try combinations, long ones confirm the best. Each combination on the front is written as a
+    design file into the folder designs of the dataset.
+
+    Parameters
+    ----------
+    file
+        The file of the search; docs/guides/search.md says what stands in it.
+    out
+        The folder of the dataset, in which what has been run is not run again; if not given, that
+        of the file's name without its ending.
+    jobs
+        How many runs are made at once; as many as there are processors if not given, or fewer if no
+        more fit into the memory that is free.
+    retry_failed
+        Make runs again that failed before.
+    details
+        Print all figures of the front too, beside those of the designs that it is held against.
+    json
+        File for the combinations that were confirmed as JSON; - is standard output, and everything
+        else then goes to standard error.
+    report
+        File for the front beside these designs as one HTML page of pictures and tables.
+    figures
+        Folder for figures of the same for a paper, each as SVG and as PDF.
+    """
+    folder = folder_of(file, out)
+    written = [("--json", json), ("--report", report)]
+    conflicts.check(written, [("SEARCH.toml", file)], [("--out", folder), ("--figures", figures)])
+    output = checked_output(json)
+    pictures = Pictures(report, figures)
+    pictures.check()
+    plan, goals = read_call(file, planned)
+    with reporter(stderr()) as progress:
+        found = execute(
+            plan,
+            goals,
+            folder,
+            jobs=jobs,
+            retry_failed=retry_failed,
+            progress=progress,
+            say=note,
+        )
+    errors = [write_output(output, lambda: json_text(found.to_dict()))]
+    console = console_beside(output)
+    console.print(search_view(found, console.width, unicode=can_draw(console)))
+    if found.partial:
+        said = f"{found.tried:,} combinations were tried; the same command goes on from there"
+        stderr().print(f"interrupted: {said}", soft_wrap=True, markup=False)
+        return INTERRUPTED
+    if found.comparison is not None:
+        if details:
+            console.print(Group(Text(), comparison_view(found.comparison, console.width)))
+        errors += pictures.write(found.comparison)
+    try:
+        console.print()
+        for each, path in zip(
+            found.front, found.write_designs(Path(folder) / "designs"), strict=True
+        ):
+            console.print(f"{each.name}: {path}", soft_wrap=True, markup=False)
+    except OutputError as error:
+        errors.append(error)
+    faults = [each for each in errors if each is not None]
+    for fault in faults:
+        print_error(str(fault))
+    return RUN_FAILED if faults else OK

@@ -1,0 +1,173 @@
+"""What a search is for: figures that are to be least or greatest, and bounds of others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tinytail.engine import arguments
+from tinytail.errors import UsageError
+from tinytail.inputs import tables
+from tinytail.sweeps.cells import check_figure
+
+_BOUND = re.compile(r"(\S+)\s*(<=|>=)\s*(\S+?)(?:\s+of\s+(.+))?")
+# The requests of a short run, unless a tenth of a long one's is known.
+SHORT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A figure that is to be least, or greatest."""
+
+    figure: str
+    is_least: bool
+
+    @property
+    def title(self) -> str:
+        """The objective in words."""
+        return f"{'least' if self.is_least else 'greatest'} {self.figure}"
+
+    def cost(self, value: float) -> float:
+        """A value of which less is better."""
+        return value if self.is_least else -value
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A bound of a figure: a number, or so many times what a design has, such as `1.1 of base`."""
+
+    text: str
+    figure: str
+    is_most: bool
+    factor: float
+    design: str | None
+
+    def bound(self, figure_of: Callable[[str], float | None]) -> float | None:
+        """The bound itself; None if the design that it is taken from has no such figure."""
+        if self.design is None:
+            return self.factor
+        value = figure_of(self.design)
+        return None if value is None else self.factor * value
+
+    def excess(self, value: float, bound: float) -> float:
+        """By what part of the bound a value is beyond it; 0 or less if it is not."""
+        beyond = value - bound if self.is_most else bound - value
+        return beyond / abs(bound) if bound else beyond
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """What a search is for, and what it may cost; see `search` for the meaning of each field."""
+
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    beside: tuple[str, ...]
+    trials: int
+    requests_short: int
+    confirm: int
+
+    @property
+    def title(self) -> str:
+        """The goals in words."""
+        return ", ".join(
+            [
+                *(each.title for each in self.objectives),
+                *(each.text for each in self.constraints),
+            ]
+        )
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The figures that count, each once."""
+        every = [each.figure for each in self.objectives]
+        return tuple(dict.fromkeys([*every, *(each.figure for each in self.constraints)]))
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The designs that are run as they are: those that bounds are taken from first."""
+        of_bounds = (each.design for each in self.constraints if each.design is not None)
+        return tuple(dict.fromkeys([*of_bounds, *self.beside]))
+
+
+def goals_of(
+    *,
+    least: Sequence[str],
+    greatest: Sequence[str],
+    constraints: Sequence[str],
+    beside: Sequence[tables.DesignNamed],
+    trials: int,
+    requests_short: int | None,
+    confirm: int,
+    requests: int | None,
+) -> Goals:
+    """The goals of what a caller passes to `search`, of which a long run has `requests`.
+
+    Raises:
+        UsageError: there is no objective, one twice, an unknown figure, a constraint of another
+            form, or a number out of range.
+    """
+    if requests_short is None:
+        requests_short = SHORT if requests is None else max(1, requests // 10)
+    return Goals(
+        tuple(_objectives(least, greatest)),
+        tuple(map(_constraint, arguments.names("constraints", constraints))),
+        tables.designs(beside),
+        arguments.whole_number("trials", trials, 1),
+        arguments.whole_number("requests_short", requests_short, 1, requests),
+        arguments.whole_number("confirm", confirm, 1),
+    )
+
+
+def _objectives(least: Sequence[str], greatest: Sequence[str]) -> list[Objective]:
+    named = [(name, True) for name in arguments.names("least", least)]
+    named += [(name, False) for name in arguments.names("greatest", greatest)]
+    found = [Objective(check_figure(name), is_least) for name, is_least in named]
+    if not found:
+        raise UsageError('a search needs an objective, such as least = ["read.p999_us"]')
+    names = [each.figure for each in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f'the objective "{name}" is given twice')
+    return found
+
+
+def _constraint(text: str) -> Constraint:
+    """A constraint from its words.
+
+    >>> _constraint("erases <= 1.1 of base").design
+    'base'
+    """
+    found = _BOUND.fullmatch(text.strip())
+    try:
+        if found is None:
+            raise ValueError
+        figure, sign, number, design = found.groups()
+        factor = arguments.finite(f'the number of "{text}"', float(number))
+    except ValueError:
+        raise UsageError(
+            f'the constraint "{text}" must be FIGURE <= NUMBER or FIGURE >= NUMBER, with "of '
+            "DESIGN\" behind it if it is so many times that design's, such as "
+            '"erases <= 1.1 of base"'
+        ) from None
+    return Constraint(text, check_figure(figure), sign == "<=", factor, design)
+
+
+def fronts(costs: Sequence[Sequence[float]]) -> Iterator[list[int]]:
+    """Combinations by fronts: the first has those that no other one is better than in everything.
+
+    >>> list(fronts([(1, 5), (2, 2), (3, 3), (5, 1)]))
+    [[0, 1, 3], [2]]
+    """
+    left = list(range(len(costs)))
+    while left:
+        best = [one for one in left if not any(_beats(costs[each], costs[one]) for each in left)]
+        yield best
+        taken = set(best)
+        left = [one for one in left if one not in taken]
+
+
+def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether one is better, and nowhere worse."""
+    no_worse = all(mine <= its for mine, its in zip(one, other, strict=True))
+    return no_worse and tuple(one) != tuple(other)

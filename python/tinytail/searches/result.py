@@ -1,0 +1,375 @@
+"""What a search returns: the combinations that were confirmed, and the front that they make."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tinytail import units
+from tinytail.comparison.result import (
+    Comparison,
+    DesignResult,
+    compared_workload,
+    configured,
+    configured_designs,
+)
+from tinytail.engine import arguments, catalog, native
+from tinytail.engine.options import RunSpec
+from tinytail.files.whole import FileOutput
+from tinytail.inputs.libraries import library
+from tinytail.searches.goals import Goals, fronts
+from tinytail.searches.trials import Found, Outcome, excess_of
+from tinytail.sweeps.axes import Grid
+from tinytail.sweeps.cells import Cell
+from tinytail.sweeps.dataset import read_table
+from tinytail.sweeps.plan import Plan, command, is_of_design
+from tinytail.sweeps.rows import shown
+from tinytail.verdict import seeds, states
+
+# What is in the way of a combination, by the code of its doubt.
+DOUBTS = {
+    "partial": "its run ended early",
+    "borrowed": "it lived on pages that were erased before",
+    "saturated": "the drive did not keep up, so that latencies grow with the run",
+    "no_gc": "no GC ran though it was due",
+    "bound": "it has no GC, or one that takes no time: it bounds what can be reached",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A combination that long runs have confirmed or refuted, or a design that it is held against.
+
+    Attributes:
+        name: `front-1` and so on for those on the front, `other-1` and so on for the rest; a design
+            has its own.
+        design: The design with the overlays that it is composed of.
+        settings: Other values of it that axes gave, by section and key.
+        figures: The figures of the goals, means over the seeds, with how far they may be off.
+        short: The same of its short run; None for a design.
+        faults: Why it can't be on the front: constraints that it does not keep, and why its figures
+            are not those of a drive that could do this for ever.
+        is_best: Whether it is on the front: it has no faults, and no other one is better in one
+            objective and nowhere worse.
+        command: The command line that makes its first long run again.
+    """
+
+    name: str
+    design: str
+    settings: Mapping[str, Any]
+    figures: Mapping[str, Cell]
+    short: Mapping[str, float | None] | None
+    faults: tuple[str, ...]
+    is_best: bool
+    command: str
+
+    @property
+    def title(self) -> str:
+        """What it is, in words."""
+        return ", ".join([self.design, *(f"{k} = {shown(v)}" for k, v in self.settings.items())])
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is on the front, or why not, in words."""
+        return "on the front" if self.is_best else "; ".join(self.faults) or "another one is better"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Search:
+    """What a search has found.
+
+    Attributes:
+        goals: What it was for.
+        tried: How many combinations were tried by short runs.
+        failed: How many of them failed.
+        errors: Why, each reason once.
+        combinations: How many there are.
+        refused: How many can't run, of those that were looked at.
+        seeds: With how many seeds each one was confirmed.
+        requests: The requests of a long run; None for all that the workload has.
+        proxies: By which figure short runs were judged, where they have too few requests for one.
+        candidates: The combinations that were confirmed, the front first.
+        references: The designs that they are held against.
+        comparison: The references and the front as a comparison; None if nothing was confirmed.
+        folder: The folder of the dataset; None if nothing was kept.
+        partial: Whether it was interrupted.
+    """
+
+    goals: Goals
+    tried: int
+    failed: int
+    errors: tuple[str, ...]
+    combinations: int
+    refused: int
+    seeds: int
+    requests: int | None
+    proxies: Mapping[str, str]
+    candidates: tuple[Candidate, ...]
+    references: tuple[Candidate, ...]
+    comparison: Comparison | None
+    folder: str | None
+    partial: bool
+
+    def __repr__(self) -> str:
+        said = f"{self.tried:,} of {self.combinations:,} combinations tried"
+        return f"<Search for {self.goals.title}: {said}, {len(self.front)} on the front>"
+
+    @property
+    def front(self) -> tuple[Candidate, ...]:
+        """The combinations that no other one and no reference is better than in everything."""
+        return tuple(each for each in self.candidates if each.is_best)
+
+    def table(self, width: int = 100) -> str:
+        """What was found as plain text of at most `width` columns."""
+        from tinytail.searches.view import search_view
+        from tinytail.terminal.console import plain_text
+
+        return plain_text(search_view(self, width), width)
+
+    def write_designs(self, folder: str | os.PathLike[str]) -> list[str]:
+        """Writes each combination on the front as a design file, `front-1.toml` and so on.
+
+        Returns:
+            The paths of the files.
+
+        Raises:
+            UsageError: `folder` is not a path.
+            OutputError: a file cannot be written.
+        """
+        into = arguments.name("folder", folder)
+        found = []
+        for each in self.front:
+            path = Path(into) / f"{each.name}.toml"
+            output = FileOutput(str(path), "the folder of designs")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            output.write(self._design_text(each).encode())
+            found.append(str(path))
+        return found
+
+    def _design_text(self, candidate: Candidate) -> str:
+        words = _words(candidate.settings, of_design=True)
+        beside = _words(candidate.settings, of_design=False)
+        figures = (f"{name} = {cell.mean:.6g}" for name, cell in candidate.figures.items())
+        said = [
+            f"Found by a search for: {self.goals.title}",
+            f"It is {candidate.title}, with {', '.join(figures)}",
+            *(f"together with --set {word}" for word in beside),
+        ]
+        lines = [f"# {' '.join(each.split())}" for each in said]
+        text = catalog.file_text("design", candidate.design, settings=words)
+        return "\n".join([*lines, text])
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was found as a document."""
+        return {
+            "goals": self.goals.title,
+            "tried": self.tried,
+            "failed": self.failed,
+            "combinations": self.combinations,
+            "refused": self.refused,
+            "seeds": self.seeds,
+            "requests": self.requests,
+            "requests_short": self.goals.requests_short,
+            "short_runs_judged_by": dict(self.proxies),
+            "partial": self.partial,
+            "candidates": [_document(each) for each in (*self.candidates, *self.references)],
+        }
+
+
+def _document(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "name": candidate.name,
+        "design": candidate.design,
+        "settings": dict(candidate.settings),
+        "is_best": candidate.is_best,
+        "verdict": candidate.verdict,
+        "figures": {
+            name: {end: getattr(cell, end) for end in ("mean", "low", "high", "runs")}
+            for name, cell in candidate.figures.items()
+        },
+        "short": None if candidate.short is None else dict(candidate.short),
+        "command": candidate.command,
+    }
+
+
+def search_of(goals: Goals, found: Found, folder: str, *, is_kept: bool) -> Search:
+    """What a search returns, from what it has found."""
+    candidates, references = _candidates(goals, found)
+    errors = dict.fromkeys(each.short.error for each in found.trials if each.short.error)
+    return Search(
+        goals=goals,
+        tried=len(found.trials),
+        failed=sum(each.short.error is not None for each in found.trials),
+        errors=tuple(errors),
+        combinations=len(found.plan.grid),
+        refused=found.refused,
+        seeds=found.plan.seeds,
+        requests=found.plan.options.get("requests"),
+        proxies=found.proxies,
+        candidates=tuple(each for each, _ in candidates),
+        references=tuple(each for each, _ in references),
+        comparison=_comparison(
+            found, [*references, *(each for each in candidates if each[0].is_best)], folder
+        ),
+        folder=folder if is_kept else None,
+        partial=found.partial,
+    )
+
+
+_Pair = tuple[Candidate, Outcome]
+
+
+def _candidates(goals: Goals, found: Found) -> tuple[list[_Pair], list[_Pair]]:
+    """What was confirmed, the front first, and what it is held against."""
+    plan = found.plan
+    made: list[_Pair] = []
+    for trial in found.confirmed:
+        assert trial.long is not None
+        spec = plan.at(trial.values)[0].spec
+        settings = _settings(plan, trial.values)
+        made.append((_candidate(goals, found, "", spec, settings, trial.long), trial.long))
+        short = {name: _short(trial.short, name, found.proxies) for name in goals.figures}
+        made[-1] = (replace(made[-1][0], short=short), trial.long)
+    references = []
+    for design, outcome in found.references.items():
+        spec = replace(plan, grid=Grid(()), designs=(design,)).at({})[0].spec
+        references.append((_candidate(goals, found, design, spec, {}, outcome), outcome))
+    every = [*made, *references]
+    fit = [at for at, (each, _) in enumerate(every) if not each.faults]
+    costs = [_costs(goals, every[at][1]) for at in fit]
+    best = {fit[position] for position in next(fronts(costs), [])}
+    marked = [
+        (replace(each, is_best=at in best), outcome) for at, (each, outcome) in enumerate(every)
+    ]
+    return _named(goals, marked[: len(made)]), marked[len(made) :]
+
+
+def _candidate(
+    goals: Goals,
+    found: Found,
+    name: str,
+    spec: RunSpec,
+    settings: Mapping[str, Any],
+    outcome: Outcome,
+) -> Candidate:
+    return Candidate(
+        name=name,
+        design=spec.design,
+        settings=settings,
+        figures={each: outcome.cells[each] for each in goals.figures},
+        short=None,
+        faults=tuple(_faults(goals, found, outcome)),
+        is_best=False,
+        command=command(spec),
+    )
+
+
+def _faults(goals: Goals, found: Found, outcome: Outcome) -> Iterator[str]:
+    if outcome.error is not None:
+        yield f"failed: {outcome.error}"
+        return
+    for name in goals.figures:
+        if outcome.figure(name) is None:
+            yield f"too few requests for {name}"
+    for each in goals.constraints:
+        excess = excess_of(each, outcome, found.references)
+        if excess is not None and excess > 0:
+            yield f"not {each.text}: {units.percent(100 * excess)} beyond"
+    yield from (DOUBTS[each] for each in outcome.doubts)
+
+
+def _costs(goals: Goals, outcome: Outcome) -> list[float]:
+    return [each.cost(outcome.figure(each.figure) or 0.0) for each in goals.objectives]
+
+
+def _named(goals: Goals, pairs: Sequence[_Pair]) -> list[_Pair]:
+    """Combinations with their names: the front first, then what has no faults, each by its cost."""
+    ordered = sorted(
+        pairs,
+        key=lambda pair: (not pair[0].is_best, bool(pair[0].faults), _costs(goals, pair[1])),
+    )
+    count = sum(each.is_best for each, _ in ordered)
+    names = [f"front-{at + 1}" for at in range(count)]
+    names += [f"other-{at + 1}" for at in range(len(ordered) - count)]
+    return [
+        (replace(each, name=name), outcome)
+        for name, (each, outcome) in zip(names, ordered, strict=True)
+    ]
+
+
+def _settings(plan: Plan, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a combination changes beside its design and overlays."""
+    spec = plan.spec_at(values)
+    given = {name: value for name, value in values.items() if name == "device"}
+    keys = {word.partition("=")[0] for word in spec.settings}
+    return given | {name: value for name, value in values.items() if name in keys}
+
+
+def _words(settings: Mapping[str, Any], *, of_design: bool) -> list[str]:
+    """Those settings of a combination, as behind `--set`, that a design file has, or the others."""
+    chosen = {k: v for k, v in settings.items() if k != "device" and is_of_design(k) is of_design}
+    return list(arguments.settings(chosen))
+
+
+def _comparison(found: Found, pairs: Sequence[_Pair], folder: str) -> Comparison | None:
+    """The runs of some combinations as a comparison, of which the first is the reference."""
+    if not pairs:
+        return None
+    plan = found.plan
+    documents = _documents(folder, plan, [each for _, outcome in pairs for each in outcome.points])
+    results = tuple(
+        DesignResult.from_dict(
+            seeds.combined([documents[each] for each in outcome.points]) | {"design": pair.name}
+        )
+        for pair, outcome in pairs
+        if outcome.error is None
+    )
+    first = results[0]
+    device, *_ = configured_designs(first.device, (), plan.state, plan.settings)
+    designs = (
+        configured(
+            "design",
+            replace(
+                catalog.describe_design(
+                    each.design, settings=[*plan.settings, *arguments.settings(_of_files(each))]
+                ),
+                name=each.name,
+            ),
+        )
+        for each, _ in pairs
+    )
+    return Comparison(
+        version=native.version(),
+        command="",
+        device=first.device,
+        workload=compared_workload(first),
+        state=states.common([each.document["state"] for each in results]),
+        seed=plan.seed,
+        partial=False,
+        reference=first.design,
+        configuration=(device, *designs),
+        results=results,
+        errors=(),
+        seeds=plan.seeds,
+    )
+
+
+def _of_files(candidate: Candidate) -> dict[str, Any]:
+    return {key: value for key, value in candidate.settings.items() if key != "device"}
+
+
+def _documents(folder: str, plan: Plan, points: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """The result documents of some points."""
+    pa = library("pyarrow", "a search")
+    compute = library("pyarrow.compute", "a search")
+    table = read_table(folder, plan.grid.axes, ["point", "result"])
+    wanted = table.filter(compute.is_in(table["point"], value_set=pa.array(points, pa.string())))
+    return {each["point"]: json.loads(each["result"]) for each in wanted.to_pylist()}
+
+
+def _short(outcome: Outcome, name: str, proxies: Mapping[str, str]) -> float | None:
+    return outcome.figure(proxies.get(name, name))

@@ -1,0 +1,488 @@
+"""Tries combinations by short runs, chosen by Optuna, and confirms the best by long ones.
+
+Short runs have one seed and long ones have others. What has been run is in the dataset, and what is
+chosen depends on results alone: a search that is made again runs what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from typing import Any
+
+from tinytail.comparison.result import DesignResult
+from tinytail.engine import native
+from tinytail.engine.jobs import DesignProgress, ProgressCallback
+from tinytail.errors import RunError
+from tinytail.inputs.libraries import library
+from tinytail.searches.goals import Constraint, Goals, fronts
+from tinytail.sweeps.axes import Grid
+from tinytail.sweeps.cells import Cell, cell, is_of_numbers
+from tinytail.sweeps.dataset import Dataset, read_table
+from tinytail.sweeps.plan import Plan, Point
+from tinytail.sweeps.rows import FIGURES, row
+from tinytail.sweeps.run import Tally, run_here
+from tinytail.verdict.findings import is_bound, lacks_gc
+from tinytail.verdict.percentiles import PERCENTILES
+
+# So many combinations are asked for at once, however many processors there are.
+BATCH_MIN = 8
+BATCHES_MAX = 16
+# Of so many combinations it is found out before anything runs which ones can run.
+CHECKED_MAX = 1024
+# After so many questions for each trial the space is taken for searched through.
+QUESTIONS_MAX = 20
+# A combination that is beyond a bound by less of it in a short run may keep it in long ones.
+DOUBT = 0.05
+# So many times as many as are wanted are confirmed at most, where some turn out to have a fault.
+ROUNDS_MAX = 3
+# With one of these findings a figure is not that of the design, and may look better than it is.
+DOUBTS = ("partial", "borrowed", "saturated")
+_COLUMNS = ("point", "error", "findings", "event_hash", *(each.name for each in FIGURES))
+
+# The position of a combination on each group of zipped axes.
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of the runs of one combination, or of a design as it is.
+
+    Attributes:
+        points: The points, in the order of their seeds.
+        cells: Its figures over the seeds.
+        hashes: The hashes of all events.
+        doubts: Why its figures are not those of the design: codes of findings, and `bound` if it
+            has no GC, or one that takes no time.
+        error: Why it failed; None if it did not.
+    """
+
+    points: tuple[str, ...]
+    cells: Mapping[str, Cell]
+    hashes: tuple[str, ...]
+    doubts: tuple[str, ...]
+    error: str | None
+
+    def figure(self, name: str) -> float | None:
+        """A figure, the mean over the seeds."""
+        return self.cells[name].mean
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A combination that was tried.
+
+    Attributes:
+        values: The values of the axes.
+        short: What came of its short run.
+        long: What came of its long ones; None if it was not confirmed.
+    """
+
+    values: Mapping[str, Any]
+    short: Outcome
+    long: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search has found so far.
+
+    Attributes:
+        trials: The combinations that were tried, in their order.
+        confirmed: Those that were confirmed, the best short runs first.
+        references: What came of the long runs of each design that others are held against.
+        proxies: By which figure short runs were judged, where they have too few requests.
+        plan: The plan of the long runs.
+        refused: How many combinations can't run, of those that were looked at.
+        partial: Whether it was interrupted.
+    """
+
+    trials: tuple[Trial, ...]
+    confirmed: tuple[Trial, ...]
+    references: Mapping[str, Outcome]
+    proxies: Mapping[str, str]
+    plan: Plan
+    refused: int
+    partial: bool
+
+
+class Runs:
+    """The runs of a search: those that the dataset has, and those that are made."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        folder: str,
+        plan: Plan,
+        jobs: int,
+        progress: ProgressCallback | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self._dataset = dataset
+        self._axes = plan.grid.axes
+        self._jobs = jobs
+        self._progress = progress
+        self._say = say
+        self._shared = native.share([])
+        table = read_table(folder, self._axes, [*_COLUMNS, "result"])
+        self._known = {each["point"]: _distilled(each) for each in _rows(table)}
+        self._ended: list[DesignProgress] = []
+
+    def make(self, points: Sequence[Point], tally: Tally) -> None:
+        """Runs those points that are not there yet.
+
+        Raises:
+            KeyboardInterrupt: by Ctrl-C. What has ended is kept.
+        """
+        missing = {each.id: each for each in points if each.id not in self._known}
+        tally.ended += len({each.id for each in points}) - len(missing)
+
+        def keep(record: dict[str, Any]) -> None:
+            self._dataset.add(record)
+            self._known[record["point"]] = _distilled(row(record, self._axes))
+
+        def tell(parts: Sequence[DesignProgress]) -> None:
+            if self._progress is not None:
+                self._progress([*self._ended, *parts])
+
+        run = iter(missing.values())
+        if not run_here(run, self._jobs, keep, tally, tell, self._say, self._shared):
+            raise KeyboardInterrupt
+
+    def end_stage(self, tally: Tally) -> None:
+        """Ends a part of the search."""
+        self._ended.append(replace(tally.progress(), status="finished"))
+
+    def outcome(self, points: Sequence[Point]) -> Outcome:
+        """What came of some points, of which each has another seed."""
+        rows = [self._known[each.id] for each in points]
+        return Outcome(
+            tuple(each.id for each in points),
+            {name: cell({}, rows, name) for name in _figures()},
+            tuple(each["event_hash"] or "" for each in rows),
+            tuple(dict.fromkeys(chain(*(each["doubts"] for each in rows)))),
+            next((each["error"] for each in rows if each["error"] is not None), None),
+        )
+
+
+def _figures() -> Iterator[str]:
+    return (each.name for each in FIGURES if not each.name.endswith((".low", ".high")))
+
+
+def _rows(table: Any) -> Iterator[dict[str, Any]]:
+    for batch in table.to_batches(max_chunksize=100):
+        yield from batch.to_pylist()
+
+
+def _distilled(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept at hand of a row: results are large."""
+    found = {name: row.get(name) for name in _COLUMNS}
+    doubts = [code for code in row.get("findings") or () if code in DOUBTS]
+    text = row.get("result")
+    if text is not None:
+        result = DesignResult.from_dict(json.loads(text))
+        doubts += ["no_gc"] * lacks_gc(result) + ["bound"] * is_bound(result)
+    return found | {"doubts": doubts}
+
+
+class Search:
+    """A search under way."""
+
+    def __init__(self, plan: Plan, goals: Goals, runs: Runs) -> None:
+        self._goals = goals
+        self._runs = runs
+        first = plan.seed
+        self._long = replace(plan, seed=first + 1, beside=goals.references)
+        self._short = replace(
+            plan,
+            seed=first,
+            seeds=1,
+            options={**plan.options, "requests": goals.requests_short},
+            beside=goals.references,
+        )
+        self._able: dict[Place, bool] = {}
+        self._trials: dict[Place, Trial] = {}
+        self._references: dict[str, Outcome] = {}
+        self._bounds: dict[str, Outcome] = {}
+        self._proxies: dict[str, str] = {}
+
+    def run(self) -> Found:
+        """Tries combinations and confirms the best of them.
+
+        Raises:
+            RunError: a design that others are held against failed, or no combination has the
+                figures that are wanted.
+        """
+        confirmed: list[Trial] = []
+        is_partial = False
+        try:
+            self._explore()
+            confirmed = self._confirm()
+        except KeyboardInterrupt:
+            is_partial = True
+        return Found(
+            tuple(self._trials.values()),
+            tuple(confirmed),
+            self._references,
+            self._proxies,
+            self._long,
+            sum(not each for each in self._able.values()),
+            is_partial,
+        )
+
+    def _explore(self) -> None:
+        """Tries combinations by short runs, as many as are wanted or as there are."""
+        groups = self._short.grid.groups
+        every = product(*(range(len(group[0].values)) for group in groups))
+        wanted = self._goals.trials
+        able = None
+        if len(self._short.grid) <= CHECKED_MAX:
+            able = [place for place in every if self._can_run(place)]
+            wanted = min(wanted, len(able))
+        tally = Tally(wanted + len(self._goals.references), 0, "trials")
+        self._hold_against(tally)
+        batch = max(BATCH_MIN, wanted // BATCHES_MAX)
+        if able is not None and len(able) == wanted:
+            for start in range(0, len(able), batch):
+                self._try(able[start : start + batch], tally)
+        else:
+            self._sample(wanted, batch, tally)
+        self._runs.end_stage(tally)
+
+    def _can_run(self, place: Place) -> bool:
+        if place not in self._able:
+            self._able[place] = self._short.fault(self._values(place)) is None
+        return self._able[place]
+
+    def _sample(self, wanted: int, batch: int, tally: Tally) -> None:
+        """Tries what Optuna asks for, by what came of the trials before.
+
+        Where it asks for what was tried or can't run, others are tried at random.
+        """
+        study, space = self._study()
+        draw = random.Random(self._short.seed).randrange
+        sizes = [len(group[0].values) for group in self._short.grid.groups]
+        others = (tuple(map(draw, sizes)) for _ in range(QUESTIONS_MAX * wanted))
+        for _ in range(QUESTIONS_MAX * wanted // batch):
+            asked: dict[Place, Any] = {}
+            for _ in range(batch):
+                each = study.ask(space)
+                place = tuple(each.params[name] for name in space)
+                # What is not told counts as under way, and the sampler keeps away from it.
+                if place not in self._trials and self._can_run(place):
+                    asked.setdefault(place, each)
+            for place in others:
+                if len(asked) >= batch:
+                    break
+                if place not in self._trials and place not in asked and self._can_run(place):
+                    study.enqueue_trial(dict(zip(space, place, strict=True)))
+                    asked[place] = study.ask(space)
+            self._try([*asked][: wanted - len(self._trials)], tally)
+            for place in asked:
+                if place in self._trials:
+                    self._tell(study, asked[place], self._trials[place].short)
+            if len(self._trials) >= wanted:
+                return
+
+    def _study(self) -> tuple[Any, dict[str, Any]]:
+        optuna = library("optuna", "a search")
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        space = {}
+        for group in self._short.grid.groups:
+            last = len(group[0].values) - 1
+            # Numbers have an order that the sampler may use; words have none.
+            space[group[0].name] = (
+                optuna.distributions.IntDistribution(0, last)
+                if is_of_numbers(group[0])
+                else optuna.distributions.CategoricalDistribution(tuple(range(last + 1)))
+            )
+        sampler = optuna.samplers.TPESampler(seed=self._short.seed % 2**32, multivariate=True)
+        directions = ["minimize"] * len(self._goals.objectives)
+        return optuna.create_study(directions=directions, sampler=sampler), space
+
+    def _tell(self, study: Any, asked: Any, outcome: Outcome) -> None:
+        costs = self._costs(outcome)
+        if costs is None:
+            optuna = library("optuna", "a search")
+            study.tell(asked, state=optuna.trial.TrialState.FAIL)
+            return
+        for each, excess in self._excesses(outcome, self._bounds, self._proxies).items():
+            asked.set_constraint(each, excess)
+        asked.set_constraint("doubts", float(len(outcome.doubts)))
+        study.tell(asked, costs)
+
+    def _hold_against(self, tally: Tally) -> None:
+        """Runs the designs that others are held against short, and finds what short runs have."""
+        self._bounds = self._run_references(self._short, tally)
+        for name in self._goals.figures:
+            known = [each for each in _shallower(name) if self._have(each)]
+            if not known:
+                requests = self._goals.requests_short
+                raise RunError(f"a short run, of {requests:,} requests, has no {name}")
+            if known[0] != name:
+                self._proxies[name] = known[0]
+
+    def _have(self, figure: str) -> bool:
+        return all(each.figure(figure) is not None for each in self._bounds.values())
+
+    def _run_references(self, plan: Plan, tally: Tally) -> dict[str, Outcome]:
+        points = {}
+        for design in self._goals.references:
+            as_it_is = replace(plan, grid=Grid(()), designs=(design,))
+            points[design] = as_it_is.at({})
+        self._runs.make([*chain(*points.values())], tally)
+        found = {design: self._runs.outcome(each) for design, each in points.items()}
+        for design, outcome in found.items():
+            if outcome.error is not None:
+                raise RunError(
+                    f"{design}, which others are held against, failed: {outcome.error}. If that is "
+                    "mended, --retry-failed (retry_failed=True) runs it again"
+                )
+        return found
+
+    def _try(self, places: Sequence[Place], tally: Tally) -> None:
+        """Runs combinations short, with the first seed."""
+        points = {place: self._short.at(self._values(place)) for place in places}
+        self._runs.make([*chain(*points.values())], tally)
+        for place, of_place in points.items():
+            self._trials[place] = Trial(self._values(place), self._runs.outcome(of_place))
+
+    def _values(self, place: Place) -> dict[str, Any]:
+        """The values of all axes at a place."""
+        return {
+            axis.name: axis.values[position]
+            for group, position in zip(self._short.grid.groups, place, strict=True)
+            for axis in group
+        }
+
+    def _confirm(self) -> list[Trial]:
+        """Runs the best combinations long, with other seeds than the short runs had.
+
+        For those that turn out to have a fault others are taken, up to a limit.
+        """
+        ranked = self._ranked()
+        tried = map(self._composition, ranked)
+        beside = tuple(dict.fromkeys([*self._goals.references, *tried]))
+        self._long = replace(self._long, beside=beside)
+        confirmed: list[Trial] = []
+        tally = Tally(len(self._goals.references) * self._long.seeds, 0, "confirmed")
+        self._references = self._run_references(self._long, tally)
+        seen = {each.hashes for each in self._references.values()}
+        refuted: Counter[str] = Counter()
+        lack, budget = self._goals.confirm, ROUNDS_MAX * self._goals.confirm
+        while lack and ranked and budget > 0:
+            # What was refuted may be so with other values too: other compositions come first.
+            ranked = sorted(ranked, key=lambda each: refuted[self._composition(each)])
+            chosen, ranked = ranked[:lack], ranked[lack:]
+            budget -= len(chosen)
+            tally.total += len(chosen) * self._long.seeds
+            points = [self._long.at(each.values) for each in chosen]
+            self._runs.make([*chain(*points)], tally)
+            for trial, of in zip(chosen, points, strict=True):
+                outcome = self._runs.outcome(of)
+                # Of two that do the same one is enough.
+                if outcome.error is not None or outcome.hashes not in seen:
+                    confirmed.append(replace(trial, long=outcome))
+                    has_fault = self._has_fault(outcome)
+                    lack -= not has_fault
+                    refuted[self._composition(trial)] += has_fault
+                seen.add(outcome.hashes)
+        self._runs.end_stage(tally)
+        return confirmed
+
+    def _composition(self, trial: Trial) -> str:
+        return self._short.spec_at(trial.values).design
+
+    def _has_fault(self, outcome: Outcome) -> bool:
+        if outcome.error is not None or outcome.doubts:
+            return True
+        return any(each > 0 for each in self._excesses(outcome, self._references, {}).values())
+
+    def _ranked(self) -> list[Trial]:
+        """The combinations by their short runs, the best first.
+
+        Those that did the same in their short runs come apart: the first of each, then the others.
+
+        Raises:
+            RunError: no combination has the figures that are wanted.
+        """
+        # Of two that did the same, the one that has more of the first values.
+        simple = sorted(self._trials, key=lambda place: sum(each > 0 for each in place))
+        groups: dict[tuple[str, ...], list[tuple[Trial, list[float]]]] = {
+            each.hashes: [] for each in self._bounds.values()
+        }
+        like_bounds = len(groups)
+        for place in simple:
+            trial = self._trials[place]
+            costs = self._costs(trial.short)
+            if costs is not None:
+                groups.setdefault(trial.short.hashes, []).append((trial, costs))
+        alike = [*groups.values()]
+        if not any(alike):
+            errors = [each.short.error for each in self._trials.values()]
+            why = next((f": {each}" for each in errors if each is not None), "")
+            raise RunError(
+                f"none of {len(self._trials):,} combinations that were tried has the figures that "
+                f"are wanted{why}"
+            )
+        ranked = self._by_fronts([each[0] for each in alike[like_bounds:]])
+        rest = [*chain(*(each[1:] for each in alike[like_bounds:])), *chain(*alike[:like_bounds])]
+        return [*ranked, *self._by_fronts(rest)]
+
+    def _by_fronts(self, known: Sequence[tuple[Trial, list[float]]]) -> list[Trial]:
+        """Those that may keep all bounds, front by front, and then the others."""
+        ranked: list[Trial] = []
+        for part in (True, False):
+            of_part = [each for each in known if self._may_do(each[0].short) is part]
+            for front in fronts([costs for _, costs in of_part]):
+                ranked += [of_part[position][0] for position in front]
+        return ranked
+
+    def _may_do(self, outcome: Outcome) -> bool:
+        """Whether long runs may keep all bounds, by what a short one did."""
+        excesses = self._excesses(outcome, self._bounds, self._proxies)
+        return not outcome.doubts and all(excess <= DOUBT for excess in excesses.values())
+
+    def _costs(self, outcome: Outcome) -> list[float] | None:
+        """The objectives, of which less is better; None if one of them has no value."""
+        found = []
+        for each in self._goals.objectives:
+            value = outcome.figure(self._proxies.get(each.figure, each.figure))
+            if value is None:
+                return None
+            found.append(each.cost(value))
+        return found
+
+    def _excesses(
+        self, outcome: Outcome, references: Mapping[str, Outcome], proxies: Mapping[str, str]
+    ) -> dict[str, float]:
+        found = {}
+        for each in self._goals.constraints:
+            judged = replace(each, figure=proxies.get(each.figure, each.figure))
+            excess = excess_of(judged, outcome, references)
+            # What has no such figure keeps no bound of it.
+            found[each.text] = math.inf if excess is None else excess
+        return found
+
+
+def excess_of(
+    constraint: Constraint, outcome: Outcome, references: Mapping[str, Outcome]
+) -> float | None:
+    """By what part of a bound an outcome is beyond it; None if there is no such figure."""
+    bound = constraint.bound(lambda design: references[design].figure(constraint.figure))
+    value = outcome.figure(constraint.figure)
+    return None if value is None or bound is None else constraint.excess(value, bound)
+
+
+def _shallower(figure: str) -> list[str]:
+    """A figure, and of a percentile those with more requests beyond them, the deepest first."""
+    kind, _, key = figure.partition(".")
+    keys = [each.key for each in PERCENTILES]
+    if key not in keys:
+        return [figure]
+    return [f"{kind}.{each}" for each in reversed(keys[: keys.index(key) + 1])]

@@ -1,0 +1,367 @@
+"""Searches: the front is what trying everything gives, and nothing on it is borrowed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tinytail
+from commands import RunCommand, start
+from tinytail.errors import ConfigError, RunError, UsageError
+from tinytail.searches import goals, planned, trials
+from tinytail.sweeps import run
+from tinytail.sweeps.file import read_call
+
+AXES: dict[str, Any] = {
+    "+gc": ["", "preemptible", "plane-preemptible"],
+    "+victim": ["", "fifo-victim"],
+    "gc.write_points": [1, 2],
+}
+FIXED: dict[str, Any] = {
+    "device": "ttflash-small",
+    "designs": ["base"],
+    "workload": "randrw70-qd16",
+    "requests": 20_000,
+    "requests_short": 2000,
+    "seeds": 2,
+}
+FIGURES = ("read.p99_us", "erases")
+
+
+def search(**changed: Any) -> tinytail.Search:
+    given = {"least": ["read.p99_us"], **FIXED, **changed}
+    return tinytail.search(given.pop("axes", AXES), **given)
+
+
+def figures(found: Sequence[tinytail.Candidate]) -> dict[str, tuple[float | None, ...]]:
+    return {each.title: tuple(cell.mean for cell in each.figures.values()) for each in found}
+
+
+def stupid_front(rows: list[dict[str, Any]]) -> list[tuple[float, float]]:
+    """Pairs of figures that no other pair is better than, by looking at each pair of pairs."""
+    points = [(row["p99"], row["erases"]) for row in rows]
+    return sorted(
+        one
+        for one in points
+        if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)
+    )
+
+
+def test_where_all_are_tried_the_front_is_that_of_a_sweep() -> None:
+    found = search(least=FIGURES, trials=100, confirm=100)
+    assert (found.tried, found.combinations, found.failed, found.refused) == (12, 12, 0, 0)
+    fixed = {key: value for key, value in FIXED.items() if key != "requests_short"}
+    table = tinytail.sweep(AXES, **fixed, seed=2).to_polars()
+    rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in table.to_dicts():
+        rows.setdefault(tuple(row[name] for name in AXES), []).append(row)
+    base = rows["", "", 1]
+    kept = [
+        {
+            "p99": sum(row["read.p99_us"] for row in each) / 2,
+            "erases": sum(row["erases"] for row in each) / 2,
+        }
+        for each in rows.values()
+        if not any("borrowed" in row["findings"] for row in each)
+    ]
+    assert len(kept) < len(rows), "none borrows: the test says nothing"
+    front = [*found.front, *(each for each in found.references if each.is_best)]
+    cells = [tuple(each.figures[name].mean for name in FIGURES) for each in front]
+    assert sorted(set(cells)) == sorted(set(stupid_front(kept)))
+    [reference] = found.references
+    assert reference.figures["erases"].mean == sum(row["erases"] for row in base) / 2
+
+
+def test_what_is_tried_is_the_same_however_many_run_at_once(tmp_path: Path) -> None:
+    some = {"trials": 8, "confirm": 2}
+    one = search(**some, jobs=1, out=tmp_path / "one")
+    two = search(**some, jobs=2)
+    assert one.tried == 8
+    assert one.to_dict() == two.to_dict()
+    assert one.table() == two.table()
+
+
+def test_nothing_is_run_twice_whatever_the_goals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    run_point = run.run_point
+
+    def counted(spec: Any, *others: Any) -> Any:
+        ran.append(json.dumps(spec.given(), sort_keys=True))
+        return run_point(spec, *others)
+
+    monkeypatch.setattr(run, "run_point", counted)
+    first = search(out=tmp_path / "s", trials=8, confirm=2)
+    before = len(ran)
+    assert before == len(set(ran)) > 8
+    again = search(out=tmp_path / "s", trials=8, confirm=2)
+    assert len(ran) == before
+    assert again.to_dict() == first.to_dict()
+    search(out=tmp_path / "s", trials=100, confirm=2, least=["write.mean_us"])
+    assert len(ran) == len(set(ran)) > before
+
+
+def test_an_interrupted_search_goes_on_where_it_ended(command: RunCommand, tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(
+        'device = "ttflash-small"\ndesigns = ["base"]\nworkload = "randrw70-qd16"\n'
+        'least = ["read.p99_us"]\nrequests = 40000\nrequests_short = 20000\nseeds = 2\n'
+        'confirm = 2\n[axes]\n"+gc" = ["", "preemptible"]\ngc.write_points = [1, 2, 4]\n'
+    )
+    process = start("search", str(file), "--jobs", "1")
+    journal = tmp_path / "s" / "journal.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (journal.exists() and journal.stat().st_size):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "the same command goes on from there" in err
+    before = tinytail.read_sweep(tmp_path / "s").partial
+    assert before
+    outcome = command("search", str(file), "--json", str(tmp_path / "s.json"))
+    assert outcome.code == 0, outcome.err
+    other = command("search", str(file), "--out", str(tmp_path / "other"), "--json", "-")
+    assert json.loads((tmp_path / "s.json").read_text()) == json.loads(other.out)
+    assert (tmp_path / "s" / "designs" / "front-1.toml").exists()
+
+
+def test_an_interrupt_in_python_holds_what_was_found() -> None:
+    def progress(_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(tinytail.Interrupted) as raised:
+        search(progress=progress, requests=200_000, requests_short=100_000)
+    assert isinstance(raised.value.comparison, tinytail.Search)
+    assert raised.value.comparison.partial
+    assert raised.value.comparison.front == ()
+    assert "PARTIAL" in raised.value.comparison.table()
+
+
+def test_a_design_of_the_front_gives_the_figures_that_it_was_found_by(tmp_path: Path) -> None:
+    found = search(trials=100, confirm=3)
+    [best] = found.front
+    assert found.comparison is not None
+    [file] = found.write_designs(tmp_path)
+    compared = tinytail.compare(
+        ["base", file],
+        device="ttflash-small",
+        workload="randrw70-qd16",
+        requests=20_000,
+        seed=2,
+        seeds=2,
+    )
+    base, front = compared.results
+    assert [each.event_hash for each in front.replicates] == [
+        each.event_hash for each in found.comparison.result("front-1").replicates
+    ]
+    assert base.read == found.comparison.result("base").read
+    assert front.read.p99_us == best.figures["read.p99_us"].mean
+    assert best.title in Path(file).read_text()
+
+
+def test_a_constraint_keeps_out_what_breaks_it() -> None:
+    bound = search(
+        beside=["ttflash"], trials=100, confirm=100, constraints=["write.p99_us <= 0.9 of ttflash"]
+    )
+    for each in (*bound.candidates, *bound.references):
+        value = each.figures["write.p99_us"].mean
+        limit = bound.references[0].figures["write.p99_us"].mean
+        assert value is not None
+        assert limit is not None
+        is_broken = any(fault.startswith("not write.p99_us") for fault in each.faults)
+        assert is_broken is (value > 0.9 * limit)
+        assert not (is_broken and each.is_best)
+    assert any("beyond" in each.verdict for each in bound.references)
+
+
+def test_a_design_that_is_better_is_on_the_front_in_its_place() -> None:
+    found = search(axes={"gc.write_points": [1, 2]}, beside=["ttflash"], trials=100)
+    assert found.front == ()
+    [ttflash] = found.references
+    assert ttflash.is_best
+    assert "No combination is on the front" in found.table()
+
+
+def test_a_bound_never_wins() -> None:
+    found = search(axes={"+gc": ["preemptible", "ideal-gc", "no-gc"]}, trials=100)
+    assert [each.design for each in found.front] == ["base+preemptible"]
+    bounds = [each for each in found.candidates if each.design != "base+preemptible"]
+    assert len(bounds) == 2
+    assert all("it bounds what can be reached" in each.verdict for each in bounds)
+
+
+def test_what_can_not_run_is_left_out() -> None:
+    with pytest.warns(UserWarning, match="such combinations are left out"):
+        found = search(axes={"+gc": ["", "preemptible", "gc-par", "t-es"]}, trials=100)
+    assert (found.tried, found.refused, found.failed) == (2, 2, 0)
+
+
+def test_a_deep_percentile_is_judged_by_one_that_short_runs_have() -> None:
+    found = search(least=["read.p999_us"], trials=100, confirm=1)
+    assert found.proxies == {"read.p999_us": "read.p99_us"}
+    assert "judged by read.p99_us" in found.table()
+    assert all(each.figures["read.p999_us"].mean is not None for each in found.candidates)
+    # Long runs have none of them either.
+    found = search(least=["read.p9999_us"], trials=100, confirm=1)
+    assert found.front == ()
+    assert all("too few requests" in each.verdict for each in found.candidates)
+
+
+def test_designs_are_a_choice() -> None:
+    found = search(axes={}, designs=["base", "ttflash", "pb"], trials=100)
+    # The first is what others are held against.
+    assert [each.name for each in found.references] == ["base"]
+    assert {each.design for each in found.candidates} == {"ttflash", "pb"}
+
+
+def test_all_runs_of_a_stage_use_the_addresses_that_every_design_can_hold() -> None:
+    settings = {"host.over_provisioning_percent": 7}
+    found = search(axes={}, designs=["base", "ttflash"], settings=settings, trials=100)
+    [base] = found.references
+    assert "--beside ttflash" in base.command
+    assert found.comparison is not None
+    compared = tinytail.compare(
+        ["base", "ttflash"],
+        device="ttflash-small",
+        workload="randrw70-qd16",
+        requests=20_000,
+        seed=2,
+        settings=settings,
+    )
+    replicates = found.comparison.result("base").replicates
+    assert replicates[0].event_hash == compared.result("base").event_hash
+
+
+def test_fronts_are_those_of_a_stupid_model() -> None:
+    costs = [(value * 7 % 11, value * 5 % 13, value % 3) for value in range(40)]
+    found = list(goals.fronts(costs))
+    assert sorted(place for front in found for place in front) == list(range(40))
+    left = set(range(40))
+    for front in found:
+        for one in left:
+            better = [
+                other
+                for other in left
+                if costs[other] != costs[one]
+                and all(a <= b for a, b in zip(costs[other], costs[one], strict=True))
+            ]
+            assert (one in front) is (not better)
+        left -= set(front)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"least": []}, 'a search needs an objective, such as least = ["read.p999_us"]'),
+        ({"least": ["read.p98_us"]}, 'there is no figure "read.p98_us"; did you mean'),
+        ({"greatest": ["read.p99_us"]}, 'the objective "read.p99_us" is given twice'),
+        ({"constraints": ["erases = 3"]}, "must be FIGURE <= NUMBER or FIGURE >= NUMBER"),
+        ({"constraints": ["erases <= some of base"]}, "must be FIGURE <= NUMBER"),
+        ({"constraints": ["erases <= nan"]}, "must be a number, not nan"),
+        ({"constraints": ["erase <= 3"]}, 'there is no figure "erase"; did you mean "erases"?'),
+        ({"constraints": "erases <= 3"}, "constraints must be a list of names"),
+        ({"trials": 0}, "trials must be a whole number of at least 1"),
+        ({"confirm": 0}, "confirm must be a whole number of at least 1"),
+        ({"requests_short": 20_001}, "requests_short must be a whole number from 1 to 20000"),
+        ({"axes": {"scale_time": [1, 2]}}, "axis scale_time is no choice of a design"),
+        ({"axes": {"workload": ["zipf"]}, "workload": None}, "axis workload is no choice"),
+        ({"axes": {"synthetic.queue_depth": [1]}}, "is no choice of a design"),
+        ({"axes": {"state.live_percent": [50]}}, "axis state.live_percent is no choice"),
+        ({"axes": {"gc.write_point": [50]}}, "write_point"),
+        ({"jobs": 0}, "jobs must be a whole number of at least 1"),
+        ({"out": ""}, "the name of the dataset's folder is empty"),
+        ({"progress": 3}, "progress must be a function"),
+    ],
+)
+def test_what_can_not_be_searched_is_refused_before_anything_runs(
+    changed: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "run_here", None)
+    with pytest.raises((UsageError, ConfigError)) as raised:
+        search(**changed)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize("changed", [{"beside": ["bas"]}, {"constraints": ["erases <= 1 of bas"]}])
+def test_an_unknown_design_to_hold_against_is_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="bas"):
+        search(**changed)
+
+
+def test_a_design_to_hold_against_that_fails_ends_the_search() -> None:
+    with pytest.raises(RunError, match="which others are held against, failed"):
+        search(least=["erases"], beside=["base+no-gc"], workload="randwrite-qd32", requests=400_000)
+
+
+def test_another_sweep_in_the_way_is_refused(tmp_path: Path) -> None:
+    search(out=tmp_path / "s", trials=1, confirm=1)
+    with pytest.raises(UsageError, match="holds another sweep"):
+        search(out=tmp_path / "s", workload="zipf")
+
+
+def test_a_library_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinytail.inputs.libraries.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="pip install optuna pyarrow"):
+        search()
+
+
+FILE = """
+device = "ttflash-small"
+designs = ["base"]
+workload = "randrw70-qd16"
+least = ["read.p99_us"]
+constraints = ["write_amplification <= 1.2 of own.toml"]
+requests = 8000
+seeds = 2
+confirm = 1
+[axes]
+"+gc" = ["", "preemptible"]
+gc.write_points = [1, 2]
+"""
+
+
+def test_a_file_says_a_search_and_names_what_lies_beside_it(
+    command: RunCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "own.toml").write_text(
+        tinytail.engine.catalog.file_text("design", "base+controller-blocking")
+    )
+    file = tmp_path / "s.toml"
+    file.write_text(FILE)
+    report = tmp_path / "s.html"
+    outcome = command("search", str(file), "--details", "--report", str(report))
+    assert outcome.code == 0, outcome.err
+    assert "least read.p99_us, write_amplification <= 1.2 of" in outcome.out
+    assert f"front-1: {tmp_path / 's' / 'designs' / 'front-1.toml'}" in outcome.out
+    assert "front-1" in report.read_text()
+    shown = command("sweep", "show", str(tmp_path / "s"), "--figure", "read.p99_us")
+    assert shown.code == 0, shown.err
+    for text, said in (
+        (FILE.replace("least", "leest"), '"leest" is unknown; did you mean "least"?'),
+        (FILE.replace('least = ["read.p99_us"]\n', ""), "a search needs an objective"),
+        (FILE.partition("[axes]")[0], "there is no [axes]"),
+    ):
+        file.write_text(text)
+        outcome = command("search", str(file))
+        assert outcome.code == 2
+        assert said in outcome.err
+
+
+@pytest.mark.parametrize(
+    "file",
+    sorted((Path(__file__).parents[3] / "examples" / "searches").glob("*.toml")),
+    ids=lambda file: file.stem,
+)
+def test_the_files_to_copy_can_run(file: Path) -> None:
+    made, wanted = read_call(file, planned)
+    made.check()
+    assert wanted.objectives
