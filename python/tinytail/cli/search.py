@@ -16,7 +16,7 @@ from tinytail.comparison.details import comparison_view
 from tinytail.errors import OutputError
 from tinytail.files.text import json_text
 from tinytail.inputs import conflicts
-from tinytail.pictures import Pictures
+from tinytail.pictures import Pictures, write_figures
 from tinytail.searches import execute, planned
 from tinytail.searches.view import search_view
 from tinytail.sweeps.file import read_call
@@ -69,7 +69,7 @@ def search(
     report
         File for the front beside these designs as one HTML page of pictures and tables.
     figures
-        Folder for figures of the same for a paper, each as SVG and as PDF.
+        Folder for figures of the same for a paper, and of the front, each as SVG and as PDF.
     """
     folder = folder_of(file, out)
     written = [("--json", json), ("--report", report)]
@@ -99,6 +99,10 @@ def search(
         if details:
             console.print(Group(Text(), comparison_view(found.comparison, console.width)))
         errors += pictures.write(found.comparison)
+    if figures is not None and found.candidates:
+        from tinytail.pictures import paper
+
+        write_figures(figures, paper.files("front", found.plot))
     try:
         console.print()
         for each, path in zip(

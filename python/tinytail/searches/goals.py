@@ -14,6 +14,7 @@ from tinytail.sweeps.cells import check_figure
 _BOUND = re.compile(r"(\S+)\s*(<=|>=)\s*(\S+?)(?:\s+of\s+(.+))?")
 # The requests of a short run, unless a tenth of a long one's is known.
 SHORT = 20_000
+WEAR = "erases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,11 @@ class Goals:
         """The figures that count, each once."""
         every = [each.figure for each in self.objectives]
         return tuple(dict.fromkeys([*every, *(each.figure for each in self.constraints)]))
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The figures that are shown: those that count, and what they cost in wear."""
+        return tuple(dict.fromkeys([*self.figures, WEAR]))
 
     @property
     def references(self) -> tuple[str, ...]:

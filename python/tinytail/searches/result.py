@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinytail import units
 from tinytail.comparison.result import (
@@ -19,8 +19,9 @@ from tinytail.comparison.result import (
 )
 from tinytail.engine import arguments, catalog, native
 from tinytail.engine.options import RunSpec
+from tinytail.errors import UsageError, suggestion
 from tinytail.files.whole import FileOutput
-from tinytail.inputs.libraries import library
+from tinytail.inputs.libraries import library, require
 from tinytail.searches.goals import Goals, fronts
 from tinytail.searches.trials import Found, Outcome, excess_of
 from tinytail.sweeps.axes import Grid
@@ -29,6 +30,9 @@ from tinytail.sweeps.dataset import read_table
 from tinytail.sweeps.plan import Plan, command, is_of_design
 from tinytail.sweeps.rows import shown
 from tinytail.verdict import seeds, states
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # What is in the way of a combination, by the code of its doubt.
 DOUBTS = {
@@ -49,7 +53,8 @@ class Candidate:
             has its own.
         design: The design with the overlays that it is composed of.
         settings: Other values of it that axes gave, by section and key.
-        figures: The figures of the goals, means over the seeds, with how far they may be off.
+        figures: The figures of the goals and erases, means over the seeds, with how far they may be
+            off.
         short: The same of its short run; None for a design.
         faults: Why it can't be on the front: constraints that it does not keep, and why its figures
             are not those of a drive that could do this for ever.
@@ -129,6 +134,27 @@ class Search:
         from tinytail.terminal.console import plain_text
 
         return plain_text(search_view(self, width), width)
+
+    def plot(self, x: str | None = None, y: str | None = None) -> Figure:
+        """Draws what was confirmed, and what it is held against, by two figures, by matplotlib.
+
+        Args:
+            x: a figure of the goals, or erases; the second one if not given, or erases.
+            y: another one; the first if not given.
+
+        Raises:
+            UsageError: there is no such figure, nothing was confirmed, or matplotlib is missing.
+        """
+        require("plot", "matplotlib")
+        from tinytail.searches import pictures
+
+        known = [*self.goals.shown]
+        y = y or known[0]
+        x = x or next(name for name in known if name != y)
+        for name in (x, y):
+            if name not in known:
+                raise UsageError(f'the goals have no figure "{name}"{suggestion(name, known)}')
+        return pictures.front(self, x, y)
 
     def write_designs(self, folder: str | os.PathLike[str]) -> list[str]:
         """Writes each combination on the front as a design file, `front-1.toml` and so on.
@@ -232,7 +258,7 @@ def _candidates(goals: Goals, found: Found) -> tuple[list[_Pair], list[_Pair]]:
         spec = plan.at(trial.values)[0].spec
         settings = _settings(plan, trial.values)
         made.append((_candidate(goals, found, "", spec, settings, trial.long), trial.long))
-        short = {name: _short(trial.short, name, found.proxies) for name in goals.figures}
+        short = {name: _short(trial.short, name, found.proxies) for name in goals.shown}
         made[-1] = (replace(made[-1][0], short=short), trial.long)
     references = []
     for design, outcome in found.references.items():
@@ -260,7 +286,7 @@ def _candidate(
         name=name,
         design=spec.design,
         settings=settings,
-        figures={each: outcome.cells[each] for each in goals.figures},
+        figures={each: outcome.cells[each] for each in goals.shown},
         short=None,
         faults=tuple(_faults(goals, found, outcome)),
         is_best=False,

@@ -83,7 +83,7 @@ def _refuted(candidates: Sequence[Candidate]) -> list[str]:
 def _table(search: Search, every: list[Candidate]) -> Table:
     first = search.goals.objectives[0].figure
     table = list_table("")
-    for name in search.goals.figures:
+    for name in search.goals.shown:
         table.add_column(Text(name), justify="right", overflow="fold")
     table.add_column(Text("when tried"), justify="right")
     for each in every:

@@ -308,6 +308,17 @@ def test_another_sweep_in_the_way_is_refused(tmp_path: Path) -> None:
         search(out=tmp_path / "s", workload="zipf")
 
 
+def test_the_picture_has_what_was_found() -> None:
+    found = search(beside=["ttflash"], trials=100, confirm=100)
+    [axes] = found.plot().axes
+    _, labels = axes.get_legend_handles_labels()
+    assert labels[-1] == "ttflash"
+    assert {"front", "confirmed", "refuted"} & set(labels)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("erases", "read.p99_us")
+    with pytest.raises(UsageError, match='the goals have no figure "write'):
+        found.plot("write.p99_us")
+
+
 def test_a_library_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tinytail.inputs.libraries.find_spec", lambda _: None)
     with pytest.raises(UsageError, match="pip install optuna pyarrow"):
@@ -338,11 +349,17 @@ def test_a_file_says_a_search_and_names_what_lies_beside_it(
     file = tmp_path / "s.toml"
     file.write_text(FILE)
     report = tmp_path / "s.html"
-    outcome = command("search", str(file), "--details", "--report", str(report))
+    figures = tmp_path / "figures"
+    words = ("--details", "--report", str(report), "--figures", str(figures))
+    outcome = command("search", str(file), *words)
     assert outcome.code == 0, outcome.err
     assert "least read.p99_us, write_amplification <= 1.2 of" in outcome.out
     assert f"front-1: {tmp_path / 's' / 'designs' / 'front-1.toml'}" in outcome.out
     assert "front-1" in report.read_text()
+    assert (
+        "confirmed" in (figures / "front.svg").read_text()
+        or "front" in (figures / "front.svg").read_text()
+    )
     shown = command("sweep", "show", str(tmp_path / "s"), "--figure", "read.p99_us")
     assert shown.code == 0, shown.err
     for text, said in (
