@@ -9,7 +9,7 @@ use crate::flash::bus::{Queued, Wants};
 use crate::flash::die::Phase;
 use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, LOCK_BITS, Op, OpKind, Owner, READ_BITS};
 use crate::flash::suspend::ProgressEvent;
-use crate::flash::upper::{Assembles, Background, Bind, Binds, Locks, Places, Served, Upper};
+use crate::flash::upper::{Assembles, Background, Bind, Binds, Ends, Locks, Places, Served, Upper};
 use crate::flash::{EXTRA_SLOTS, TIMERS, Times};
 use crate::ids::{BlockIx, ChannelIx, DieIx, NONE, PlaneIx, Ppn};
 use crate::timer::Timer;

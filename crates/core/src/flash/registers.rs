@@ -9,7 +9,7 @@ use crate::event::EventQueue;
 use crate::flash::bus::{Queued, Wants};
 use crate::flash::die::Phase;
 use crate::flash::op::{Class, Owner};
-use crate::flash::upper::{ReadsAhead, Served, Upper};
+use crate::flash::upper::{Ends, ReadsAhead, Upper};
 use crate::flash::{EXTRA_SLOTS, Engine};
 use crate::ids::{DieIx, NONE, PlaneIx};
 

@@ -19,10 +19,14 @@ pub enum Bind {
     Gone,
 }
 
-/// Whoever operations are done for. Every tier may tell it.
-pub trait Served {
-    /// An operation is done: its effects are recorded, and whoever waits for it is notified.
+/// The end of operations.
+pub trait Ends {
+    /// An operation is done: its effects are recorded, and its owner learns of it.
     fn done(&mut self, op: u32);
+}
+
+/// The requests that operations serve. Every tier may tell of them.
+pub trait Served {
     /// A GC has made an operation wait.
     fn delayed_by_gc(&mut self, op: u32);
     /// The number of a request.
@@ -96,7 +100,7 @@ pub trait Traces {
 }
 
 /// The firmware, as the flash knows it.
-pub trait Upper: Served + Background + Binds + Places + Locks + Assembles + ReadsAhead + Traces {
+pub trait Upper: Ends + Served + Background + Binds + Places + Locks + Assembles + ReadsAhead + Traces {
     /// Whether the observer traces what goes on.
     const TRACED: bool;
     /// Work without an operation was picked: a step that is chosen now, or a lock request. Returns whether the die is now busy.

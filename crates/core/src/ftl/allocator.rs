@@ -14,10 +14,10 @@ use crate::flash::op::{Class, Op, Owner};
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::{Claimant, Tables};
 use crate::gc::state::GcState;
-use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::{Aligned, Parking, Preference, Writer};
-use crate::policy::interface::{PageChoice, Pairing};
+use crate::policy::interface::{PageChoice, Pairing, Place};
 
 /// The write point that GC has to itself where there is no preference.
 const OF_GC: usize = 1;
@@ -35,6 +35,19 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
+    /// The plane that a page goes to, recorded as bound for it.
+    pub(crate) fn place(&mut self, lpn: Lpn) -> PlaneIx {
+        if self.flash.traits.late_bound {
+            // It has none before it is programmed.
+            return NONE;
+        }
+        let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
+        if let Some(bound) = self.up.ftl.bound.get_mut(plane as usize) {
+            *bound += 1;
+        }
+        plane
+    }
+
     /// Takes the page of an operation that is about to program at a die; nothing if its plane has no room for it.
     #[inline(always)]
     pub(crate) fn take_page(&mut self, die: DieIx, op: u32) -> Option<Ppn> {

@@ -16,6 +16,7 @@ pub(crate) mod above;
 pub mod ageing;
 mod allocator;
 mod bind;
+mod completion;
 pub(crate) mod durable;
 mod image;
 pub(crate) mod late_bound;

@@ -4,6 +4,7 @@
 //! ECC) and starts the next stage. The attribution of a job is that of its longest path: of each stage the operation that
 //! finished last.
 
+use crate::attribution::parts::Attribution;
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -12,20 +13,16 @@ use crate::flash::upper::Upper;
 use crate::host::job::{Job, STAGES_MAX, Stage};
 use crate::host::tiers::Tiers;
 use crate::ids::NONE;
-use crate::observe::{Attribution, COMPUTE};
+use crate::observe::COMPUTE;
 use crate::request_timeline::Passing;
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where
     Self: Context,
 {
-    /// Starts a job of up to `STAGES_MAX` stages; `owner` is notified when the last one is done.
-    pub(crate) fn start_job(&mut self, owner: Owner, stages: &[Stage]) {
-        self.start_job_after(owner, stages, Attribution::default(), false);
-    }
-
-    /// The same for a job that follows a wait, whose attribution and whether a GC caused it are given.
-    pub(super) fn start_job_after(&mut self, owner: Owner, stages: &[Stage], attribution: Attribution, gc_blocked: bool) {
+    /// Starts a job of up to `STAGES_MAX` stages; `owner` learns of the end of the last one. The attribution of a wait that it
+    /// follows is given, and whether a GC caused that.
+    pub(crate) fn start_job(&mut self, owner: Owner, stages: &[Stage], attribution: Attribution, gc_blocked: bool) {
         assert!((1..=STAGES_MAX).contains(&stages.len()), "a job has 1 to {STAGES_MAX} stages");
         let mut all = [Stage { first: NONE, compute_ns: 0 }; STAGES_MAX];
         all[..stages.len()].copy_from_slice(stages);
@@ -117,7 +114,20 @@ where
         std::mem::swap(&mut self.up.up.up.host.path_attribution, &mut running.attribution);
         let gc_blocked = running.gc_blocked;
         self.up.up.up.host.jobs.remove(job);
-        self.notify(owner, None, gc_blocked);
+        match owner {
+            Owner::Request(request) => {
+                self.part_of_request_done(request, None, gc_blocked);
+            }
+            Owner::Entry(page) => {
+                let attribution = &self.up.up.up.host.path_attribution;
+                if attribution.mask() != 0 {
+                    self.up.up.raid.buffer.explain(self.flash.traits.assembles, attribution);
+                }
+                self.page_flushed(page);
+            }
+            Owner::Rebuild(rebuild) => self.rebuild_done(rebuild, gc_blocked),
+            _ => unreachable!("no other owner has jobs"),
+        }
         self.up.up.up.host.path_attribution.clear();
     }
 }

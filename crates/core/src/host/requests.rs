@@ -4,10 +4,8 @@ use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::RAM;
-use crate::flash::op::{ATTRIBUTED, CRITICAL, Class, Op, OpKind, Owner};
+use crate::flash::op::{CRITICAL, Class, Op, OpKind, Owner};
 use crate::flash::upper::Upper;
-use crate::ftl::FETCHED_AT_ONCE;
-use crate::host::job::Stage;
 use crate::host::path::DirectWrite;
 use crate::host::queue::Queued;
 use crate::host::request::Request;
@@ -17,7 +15,7 @@ use crate::host::tiers::Tiers;
 use crate::host::trace::{trace_ends, trace_slot_wait};
 use crate::host::write_buffer::{Insert, WaitingWrite};
 use crate::host::{Command, CommandKind};
-use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{Lpn, NONE};
 use crate::observe::{BUFFER, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, RequestAttribution, TrafficClass};
 use crate::policy::answers::Opens;
 use crate::policy::interface::Place;
@@ -152,10 +150,6 @@ where
             self.enqueue(op);
             op = next;
         }
-    }
-
-    pub(super) fn plane_of_page(&self, ppn: Ppn) -> PlaneIx {
-        self.up.ftl.tables.plane_of(ppn)
     }
 
     fn accept_write(&mut self, request: u32, command: &Command) {
@@ -304,73 +298,6 @@ where
         waits.release(mix);
     }
 
-    /// Flushes the pages written longest ago while the buffer holds more than its threshold.
-    pub(crate) fn flush_above_threshold(&mut self) {
-        while let Some(entry) = self.up.up.raid.buffer.next_flush() {
-            self.up.up.up.host.flushes_fetched = match self.up.up.up.host.flushes_fetched.checked_sub(1) {
-                Some(left) => left,
-                None => {
-                    // The pages that are flushed next have their map entries near by then.
-                    self.up.up.raid.buffer.oldest_lpns(FETCHED_AT_ONCE).for_each(|lpn| self.up.ftl.tables.prefetch(lpn));
-                    FETCHED_AT_ONCE as u32 - 1
-                }
-            };
-            self.flush(entry);
-        }
-    }
-
-    pub(crate) fn flush(&mut self, entry: u32) {
-        let flushed = *self.up.up.raid.buffer.entry(entry);
-        let lpn = flushed.lpn;
-        let plane = self.place(lpn);
-        let per_page = self.flash.device.geometry.sectors_per_page() as u16;
-        let content = self.up.oracle.as_mut().map(|oracle| oracle.flush(entry, flushed.flight));
-        let mut program = Op::new(OpKind::Program, Class::Flush, TrafficClass::Flush, Owner::Entry(entry), lpn, plane);
-        program.sectors = per_page as u8;
-        program.flags |= ATTRIBUTED * u8::from(self.asks_of_page());
-        let program = self.flash.new_op(program);
-        self.up.up.raid.buffer.set_program(entry, program);
-        if let (Some(oracle), Some(content)) = (&mut self.up.oracle, content) {
-            oracle.carry(program, content);
-        }
-        let partial = self.flash.counters.host_page(flushed.flight.count_ones(), per_page.into());
-        if partial && self.up.ftl.tables.lookup(lpn) != NONE {
-            self.read_then_program(Owner::Entry(entry), lpn, flushed.flight, program);
-        } else {
-            self.enqueue(program);
-        }
-    }
-
-    /// The plane that a page goes to, recorded as bound for it.
-    fn place(&mut self, lpn: Lpn) -> PlaneIx {
-        if self.flash.traits.late_bound {
-            // It has none before it is programmed.
-            return NONE;
-        }
-        let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
-        if let Some(bound) = self.up.ftl.bound.get_mut(plane as usize) {
-            *bound += 1;
-        }
-        plane
-    }
-
-    /// A read-modify-write: reads the sectors of a page that `have` lacks, then programs the whole page.
-    fn read_then_program(&mut self, owner: Owner, lpn: Lpn, have: u64, program: u32) {
-        self.flash.counters.read_modify_writes += 1;
-        let per_page = self.flash.device.geometry.sectors_per_page() as u16;
-        let missing = mask(0, per_page) & !have;
-        // What crosses the channel is one contiguous piece: from the first missing sector to the last.
-        let first = missing.trailing_zeros() as u16;
-        let count = 64 - missing.leading_zeros() as u16 - first;
-        let plane = self.plane_of_page(self.up.ftl.tables.lookup(lpn));
-        let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, TrafficClass::ReadModifyWrite, owner, lpn, plane);
-        read.first_sector = first as u8;
-        read.sectors = count as u8;
-        read.flags |= self.flash.ops[program as usize].flags & ATTRIBUTED;
-        let read = self.flash.new_op(read);
-        self.start_job(owner, &[Stage { first: read, compute_ns: 0 }, Stage { first: program, compute_ns: 0 }]);
-    }
-
     fn accept_direct_write(&mut self, request: u32, command: &Command) {
         let pages: u32 = self.pages(command).count() as u32;
         self.up.up.up.host.requests[request as usize].pending = pages;
@@ -436,139 +363,40 @@ where
         }
     }
 
-    /// An operation completed: its effects are recorded, and whoever waits for it is notified.
-    pub(super) fn operation_done(&mut self, op: u32) {
-        if self.up.up.raid.errors.is_some() && self.flash.ops[op as usize].kind == OpKind::Read && self.pass_ecc(op) {
-            return;
-        }
+    /// An operation of a request or of a job is done. Returns whether it is still needed, for its attribution.
+    pub(super) fn op_done(&mut self, op: u32) -> bool {
         let entry = &self.flash.ops[op as usize];
-        let (owner, kind, class, plane, lpn, host) = (entry.owner, entry.kind, entry.class, entry.plane, entry.tag, entry.is_host());
-        if let Owner::Gc(plane) = owner {
-            self.gc_op_done(plane, op);
-            return self.flash.ops.remove(op);
-        }
-        let mut left = NONE;
-        if host {
-            // Of a request's pages only the last to complete explains its latency, and of a job's those of each stage.
-            let explains = match owner {
-                Owner::Request(request) => self.up.up.up.host.requests[request as usize].pending == 1,
-                Owner::Job(job) => self.up.up.up.host.jobs[job as usize].pending == 1,
-                Owner::Entry(_) | Owner::StripeWrite(_) => !self.up.up.raid.buffer.waiting().is_empty(),
-                _ => false,
-            };
-            if explains && self.flash.ops[op as usize].is_attributed() {
-                self.attribute_service(op);
-            }
-            if kind == OpKind::Program {
-                left = self.programmed(op);
-                if self.flash.traits.gc_ideal {
-                    // Before another program starts in the plane.
-                    self.consider_gc(plane);
-                }
-            }
+        let (owner, lpn, direct) = (entry.owner, entry.tag, entry.class == Class::HostProgram);
+        if direct {
+            self.up.up.up.host.programmed_last = lpn;
         }
         let kept = match owner {
             Owner::Job(job) => {
                 self.job_op_done(job, op);
                 false
             }
-            owner => self.notify(owner, Some(op), self.flash.ops[op as usize].gc_blocked),
+            Owner::Request(request) => self.part_of_request_done(request, Some(op), self.flash.ops[op as usize].gc_blocked),
+            _ => unreachable!("the tiers below take the operations of all others"),
         };
-        if !kept {
-            self.flash.ops.remove(op);
+        if direct {
+            self.direct_write_done(lpn);
         }
-        if host {
-            self.flash.counters.host_operations += 1;
-            if kind == OpKind::Program {
-                if class == Class::HostProgram {
-                    self.direct_write_done(lpn);
-                }
-                self.consider_gc(plane);
-                if left != NONE {
-                    // A page was invalidated there, which may be what its GC lacked.
-                    self.consider_gc(left);
-                }
-            }
-            self.leave_channel(plane);
-        }
+        kept
     }
 
-    /// Records a completed program of the host's or the buffer's. Returns the plane of the copy before, if that is another one.
-    pub(crate) fn programmed(&mut self, op: u32) -> PlaneIx {
-        let entry = &self.flash.ops[op as usize];
-        let mut left = NONE;
-        if entry.class == Class::HostProgram {
-            self.up.up.up.host.programmed_last = entry.tag;
-        }
-        if self.flash.traits.measures {
-            self.note_work(op);
-        }
-        let entry = &self.flash.ops[op as usize];
-        if let Some(bound) = self.up.ftl.bound.get_mut(entry.plane as usize) {
-            *bound -= 1;
-            let entry = &self.flash.ops[op as usize];
-            let old = self.up.ftl.tables.lookup(entry.tag);
-            if old != NONE && self.up.ftl.tables.plane_of(old) != entry.plane {
-                left = self.up.ftl.tables.plane_of(old);
-                self.flash.counters.host_pages_cross_plane += 1;
-            }
-        }
-        let entry = &self.flash.ops[op as usize];
-        if entry.is_void() {
-            self.programmed_in_vain(op);
-            return NONE;
-        }
-        self.up.ftl.tables.commit_write(entry.tag, entry.target);
-        if entry.traffic == TrafficClass::Parity {
-            self.flash.counters.parity_pages += 1;
-        } else {
-            self.flash.counters.host_pages += 1;
-        }
-        if let Some(oracle) = &mut self.up.oracle {
-            oracle.program(op, entry.target);
-            if entry.class == Class::HostProgram {
-                oracle.fulfil(op, entry.tag);
-            }
-        }
-        left
-    }
-
-    /// Tells an owner that an operation is done, or, without one, a job whose attribution is in `path_attribution`.
+    /// An operation of a request is done, or, without one, a job whose attribution is in `path_attribution`.
     /// `gc_blocked`: some operation of it waited for what a GC locked. Returns whether the operation is still needed, for its
     /// attribution.
-    pub(super) fn notify(&mut self, owner: Owner, op: Option<u32>, gc_blocked: bool) -> bool {
-        match owner {
-            Owner::Request(request) => {
-                let state = &mut self.up.up.up.host.requests[request as usize];
-                state.gc_blocked |= gc_blocked;
-                state.pending -= 1;
-                let last = state.pending == 0;
-                if self.up.up.up.host.path.has_link && state.command.kind == CommandKind::Read {
-                    return self.page_left_flash(request, op);
-                }
-                if last {
-                    self.complete(request, op);
-                }
-            }
-            Owner::Entry(entry) => {
-                self.flash.counters.flushed += 1;
-                let attribution = match op {
-                    Some(op) => self.flash.ops[op as usize].is_attributed().then(|| self.flash.attribution(op)),
-                    None => Some(&self.up.up.up.host.path_attribution).filter(|attribution| attribution.mask() != 0),
-                };
-                if let Some(attribution) = attribution {
-                    self.up.up.raid.buffer.explain(self.flash.traits.assembles, attribution);
-                }
-                self.up.up.raid.buffer.flushed(entry);
-                self.flush_above_threshold();
-            }
-            Owner::StripeWrite(stripe_write) => {
-                self.stripe_write_op_done(stripe_write, op.expect("a stripe write is notified of operations"))
-            }
-            Owner::Rebuild(rebuild) => self.rebuild_done(rebuild, gc_blocked),
-            Owner::Scrub(die) => self.scrub_op_done(die, op.expect("a scrubber is notified of operations")),
-            Owner::Mover => self.mover_op_done(op.expect("a mover is notified of operations")),
-            Owner::Gc(_) | Owner::Job(_) => unreachable!("GC and jobs are notified of operations themselves"),
+    pub(super) fn part_of_request_done(&mut self, request: u32, op: Option<u32>, gc_blocked: bool) -> bool {
+        let state = &mut self.up.up.up.host.requests[request as usize];
+        state.gc_blocked |= gc_blocked;
+        state.pending -= 1;
+        let last = state.pending == 0;
+        if self.up.up.up.host.path.has_link && state.command.kind == CommandKind::Read {
+            return self.page_left_flash(request, op);
+        }
+        if last {
+            self.complete(request, op);
         }
         false
     }

@@ -15,11 +15,6 @@ impl<Q: EventQueue, U: Watched> Served for Engine<Q, Tiers<U>>
 where
     Self: Context,
 {
-    #[inline(always)]
-    fn done(&mut self, op: u32) {
-        self.operation_done(op);
-    }
-
     fn delayed_by_gc(&mut self, op: u32) {
         self.delay_writes_behind(op);
     }
@@ -33,6 +28,20 @@ impl<Q: EventQueue, U: Watched> Front for Engine<Q, Tiers<U>>
 where
     Self: Context,
 {
+    #[inline(always)]
+    fn is_last(&self, op: u32) -> bool {
+        match self.flash.ops[op as usize].owner {
+            Owner::Request(request) => self.up.up.up.host.requests[request as usize].pending == 1,
+            Owner::Job(job) => self.up.up.up.host.jobs[job as usize].pending == 1,
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
+    fn host_learns(&mut self, op: u32) -> bool {
+        self.op_done(op)
+    }
+
     #[inline]
     fn request(&mut self, request: u32) -> &mut Request {
         &mut self.up.up.up.host.requests[request as usize]
@@ -48,7 +57,7 @@ where
     }
 
     fn begin_job(&mut self, owner: Owner, stages: &[Stage], attribution: Attribution, gc_blocked: bool) {
-        self.start_job_after(owner, stages, attribution, gc_blocked);
+        self.start_job(owner, stages, attribution, gc_blocked);
     }
 
     fn regenerated(&mut self, request: u32, gc_blocked: bool, link_sectors: u32) {

@@ -34,8 +34,6 @@ pub struct Host {
     pub(super) programmed_last: Lpn,
     /// Pages of waiting writes that were given up. Only with a buffer.
     pub(super) void_pages: Vec<VoidPages>,
-    /// Coming flushes whose map entries have been fetched.
-    pub(super) flushes_fetched: u32,
     /// The attribution of a request that no single operation completes.
     pub(super) path_attribution: Attribution,
 }
@@ -56,7 +54,6 @@ impl Host {
             writing: HashMap::new(),
             programmed_last: NONE,
             void_pages: Vec::new(),
-            flushes_fetched: 0,
             path_attribution: Attribution::default(),
         }
     }

@@ -128,17 +128,4 @@ where
     pub(super) fn forget_void_pages(&mut self, request: u32) {
         self.up.up.up.host.void_pages.retain(|void| void.request != request);
     }
-
-    /// Records a completed program of a page that was given up on its way.
-    #[cold]
-    pub(super) fn programmed_in_vain(&mut self, op: u32) {
-        let entry = &self.flash.ops[op as usize];
-        self.up.ftl.tables.commit_void(entry.tag, entry.target);
-        self.flash.counters.host_pages += 1;
-        self.flash.counters.void_programs += 1;
-        if let Some(oracle) = &mut self.up.oracle {
-            oracle.program(op, entry.target);
-            oracle.forget_promise(op);
-        }
-    }
 }

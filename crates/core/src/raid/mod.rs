@@ -5,6 +5,7 @@ use crate::units::Ns;
 pub mod active;
 mod checked;
 mod destage;
+mod flush;
 pub(crate) mod front;
 mod migrate;
 pub(crate) mod mover;

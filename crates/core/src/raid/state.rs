@@ -12,6 +12,8 @@ use crate::raid::stripes::Stripes;
 #[derive(Debug)]
 pub struct Raid {
     pub(crate) buffer: WriteBuffer,
+    /// Coming flushes whose map entries have been fetched.
+    pub(super) flushes_fetched: u32,
     /// The stripes that pages form with parity, if they do.
     pub(crate) rain: Option<Box<Rain>>,
     /// Bit errors, if the flash has any.
@@ -38,6 +40,7 @@ impl Raid {
         });
         Self {
             buffer,
+            flushes_fetched: 0,
             rain,
             errors: PageErrors::new(device).map(Box::new),
             levelling: Levelling::default(),
