@@ -237,7 +237,7 @@ impl<'a> View<'a> {
     /// Whether a plane's GC has moved all pages of its victim and has nothing but the erase left.
     pub fn gc_only_erases(self, plane: PlaneIx) -> bool {
         let gc = self.ftl.gc.of(plane);
-        gc.victim != NONE && gc.in_ram == 0 && self.tables().next_valid(gc.victim, gc.cursor).is_none()
+        gc.victim != NONE && gc.in_ram == 0 && !self.tables().has_valid(gc.unseen)
     }
     /// Of each plane and class of work at a die that requests wait for, since when the first has waited.
     pub fn waiting_since(self, die: DieIx) -> impl Iterator<Item = (Class, Ns)> + 'a {
@@ -250,7 +250,7 @@ impl<'a> View<'a> {
     /// Whether a plane's GC has read all pages of its victim, and waits until the last of them are programmed.
     pub fn gc_drains(self, plane: PlaneIx) -> bool {
         let gc = self.ftl.gc.of(plane);
-        let all_read = || !gc.reads && gc.in_registers == 0 && self.tables().next_valid(gc.victim, gc.cursor).is_none();
+        let all_read = || !gc.reads && gc.in_registers == 0 && !self.tables().has_valid(gc.unseen);
         gc.state == GcState::Moving && gc.in_ram > 0 && all_read()
     }
     /// The planes of a die.

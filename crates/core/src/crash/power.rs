@@ -350,24 +350,17 @@ where
     /// Moves what is valid of a block and erases it.
     fn collect_after_cut(&mut self, victim: BlockIx, load: &mut Load, recovery: &mut Recovery) -> Result<(), PowerError> {
         let device = &self.flash.device;
-        let pages = device.geometry.pages_per_block;
         let (plane, channel_ns) = (device.geometry.plane_of(victim), device.timing.command_ns + device.timing.transfer_page_ns);
         let command_ns = device.timing.command_ns;
-        self.up.ftl.tables.begin_collect(victim);
-        while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
-            let from = victim * pages + offset;
-            let to = self.take_after_cut(plane).ok_or(PowerError::NoRoom { plane })?;
-            let lpn = self.up.ftl.tables.owner(from);
-            self.up.ftl.tables.commit_move(lpn, from, to);
-            if let Some(oracle) = &mut self.up.oracle {
-                oracle.move_page(from, to);
-            }
-            recovery.moved_pages += 1;
-            load.add(&self.flash, self.flash.die_of(plane), self.read_ns(from), channel_ns);
-            load.add(&self.flash, self.flash.die_of(self.up.ftl.tables.plane_of(to)), self.program_ns(to), channel_ns);
-        }
-        load.add(&self.flash, self.flash.die_of(plane), self.erase_ns(victim), command_ns);
-        self.up.ftl.tables.erased(victim);
+        let erase_ns = self.erase_ns(victim);
+        let moved = self.collect(victim, |drive, from| {
+            let to = drive.take_after_cut(plane).ok_or(PowerError::NoRoom { plane })?;
+            load.add(&drive.flash, drive.flash.die_of(plane), drive.read_ns(from), channel_ns);
+            load.add(&drive.flash, drive.flash.die_of(drive.up.ftl.tables.plane_of(to)), drive.program_ns(to), channel_ns);
+            Ok(to)
+        })?;
+        recovery.moved_pages += u64::from(moved);
+        load.add(&self.flash, self.flash.die_of(plane), erase_ns, command_ns);
         self.up.ftl.gc.note_erase(plane);
         self.erased(victim);
         recovery.erases += 1;

@@ -170,16 +170,14 @@ impl Tables {
             prefetch(&self.map, lpn as usize);
         }
         let mut valid = 0;
-        let mut from = 0;
-        while let Some(offset) = self.next_valid(block, from) {
-            let ppn = first + offset;
+        let mut unseen = self.pages_of(block);
+        while let Some(ppn) = self.next_valid(&mut unseen) {
             let lpn = self.reverse[ppn as usize];
             let held = std::mem::replace(&mut self.map[lpn as usize], ppn);
             if held != NONE {
                 return Err(format!("logical page {lpn} is valid twice, in physical pages {held} and {ppn}"));
             }
             valid += 1;
-            from = offset + 1;
         }
         self.counts[block as usize] = valid + if programmed < pages { NOT_A_VICTIM } else { 0 };
         Ok(())

@@ -3,6 +3,7 @@
 //! Nothing here takes time. The timed drive and the functional ageing keep the same tables by the same functions.
 
 use crate::device::Geometry;
+use crate::ftl::collect::Unseen;
 use crate::ftl::durable::Durable;
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::{huge_vec, prefetch};
@@ -16,6 +17,7 @@ pub(crate) mod above;
 pub mod ageing;
 mod allocator;
 mod bind;
+pub mod collect;
 mod completion;
 pub(crate) mod durable;
 mod image;
@@ -268,18 +270,6 @@ impl Tables {
         (first..first + pages as usize).step_by(16).for_each(|ppn| prefetch(&self.reverse, ppn));
     }
 
-    /// Brings the map entries of the owners of `count` valid pages of a block near, from offset `from` on. Returns the first
-    /// offset after them.
-    pub fn prefetch_owners(&self, block: BlockIx, from: u32, count: usize) -> u32 {
-        let mut at = from;
-        for _ in 0..count {
-            let Some(offset) = self.next_valid(block, at) else { return self.geometry.pages_per_block };
-            self.prefetch(self.owner(block * self.geometry.pages_per_block + offset));
-            at = offset + 1;
-        }
-        at
-    }
-
     /// Whether a physical page holds the present copy of a logical one.
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
@@ -496,11 +486,12 @@ impl Tables {
         current
     }
 
-    /// Takes a block out of the candidates, because it is being collected.
-    pub fn begin_collect(&mut self, block: BlockIx) {
+    /// Takes a block out of the candidates, because it is being collected. Returns its pages.
+    pub fn begin_collect(&mut self, block: BlockIx) -> Unseen {
         assert!(self.counts[block as usize] < NOT_A_VICTIM, "block {block} is not a candidate");
         self.counts[block as usize] += NOT_A_VICTIM;
         self.find_least_count(block / GROUP);
+        self.pages_of(block)
     }
 
     /// Makes a block that was being collected a candidate again, with the pages that are left in it.
@@ -508,24 +499,6 @@ impl Tables {
         assert!(self.counts[block as usize] >= NOT_A_VICTIM, "block {block} is not being collected");
         self.counts[block as usize] -= NOT_A_VICTIM;
         self.count_fell(block);
-    }
-
-    /// The first valid page of a block at offset `from` or later.
-    #[inline]
-    pub fn next_valid(&self, block: BlockIx, from: u32) -> Option<u32> {
-        let pages = self.geometry.pages_per_block;
-        let first = block * pages;
-        let mut at = first + from;
-        let end = first + pages;
-        while at < end {
-            let word = self.valid[(at / 64) as usize] >> (at % 64);
-            if word != 0 {
-                let found = at + word.trailing_zeros();
-                return (found < end).then_some(found - first);
-            }
-            at = (at / 64 + 1) * 64;
-        }
-        None
     }
 
     /// Records a completed erase. Returns whether the block will be opened before one that was erased earlier.
@@ -638,7 +611,7 @@ mod tests {
         tables.commit_write(0, newer);
         assert!(!tables.commit_move(0, 0, to));
         assert_eq!(tables.lookup(0), newer);
-        assert_eq!(tables.next_valid(0, 0), Some(1), "page 0 was overwritten before GC looked");
+        assert_eq!(tables.next_valid(&mut tables.pages_of(0)), Some(1), "page 0 was overwritten before GC looked");
         tables.audit().unwrap();
     }
 
@@ -654,7 +627,7 @@ mod tests {
         assert_eq!((tables.unmap(0), tables.unmap(1), tables.unmap(2)), (0, 1, NONE));
         assert!(!tables.commit_move(0, 0, to));
         tables.commit_void(1, newer);
-        assert_eq!((tables.lookup(0), tables.lookup(1), tables.next_valid(0, 0)), (NONE, NONE, None));
+        assert_eq!((tables.lookup(0), tables.lookup(1), tables.has_valid(tables.pages_of(0))), (NONE, NONE, false));
         assert_eq!(tables.victim_counts(0)[..2], [0, 0], "both blocks are full and hold nothing");
         tables.audit().unwrap();
     }
@@ -700,8 +673,8 @@ mod tests {
             let ppn = tables.take(0, 0, Claimant::Host).unwrap();
             tables.commit_write(lpn, ppn);
         }
-        tables.begin_collect(0);
-        assert_eq!(tables.next_valid(0, 0), None);
+        let unseen = tables.begin_collect(0);
+        assert!(!tables.has_valid(unseen));
         tables.erased(0);
         assert_eq!(tables.free_pages(0), 6);
         assert_eq!(tables.erase_count(0), 1);

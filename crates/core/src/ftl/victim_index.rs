@@ -114,9 +114,8 @@ mod tests {
                 assert_eq!(found, expected);
                 assert!(tables.least_valid_bound(plane) <= least as u32);
                 let victim = found[found.len() / 2];
-                tables.begin_collect(victim);
-                while let Some(page) = tables.next_valid(victim, 0) {
-                    let from = victim * 4 + page;
+                let mut unseen = tables.begin_collect(victim);
+                while let Some(from) = tables.next_valid(&mut unseen) {
                     let to = tables.take(plane, 0, Claimant::Gc).unwrap();
                     tables.commit_move(tables.owner(from), from, to);
                 }

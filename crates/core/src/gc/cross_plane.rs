@@ -110,7 +110,7 @@ where
     #[cold]
     fn reads_on(&mut self, plane: PlaneIx) {
         let gc = &self.up.ftl.gc.planes[plane as usize];
-        let all_read = || self.up.ftl.tables.next_valid(gc.victim, gc.cursor).is_none();
+        let all_read = || !self.up.ftl.tables.has_valid(gc.unseen);
         let full = gc.in_ram + gc.in_registers >= self.flash.traits.gc_reads_ahead || gc.in_registers > 0 && all_read();
         if full { self.gc_pauses(plane) } else { self.gc_page_done(plane) }
     }

@@ -172,11 +172,11 @@ where
                 self.ask_gates(None);
                 return;
             };
-            self.up.ftl.tables.begin_collect(victim);
+            let unseen = self.up.ftl.tables.begin_collect(victim);
             self.up.ftl.tables.prefetch_block(victim);
             let gc = &mut self.up.ftl.gc.planes[plane as usize];
             gc.victim = victim;
-            (gc.cursor, gc.fetched) = (0, 0);
+            gc.unseen = unseen;
             gc.locked_since = self.flash.now;
             if self.flash.traits.pairing.aligns {
                 self.align_gc(plane);

@@ -8,9 +8,7 @@ use crate::ftl::above::{Above, WithFtl};
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::answers::Want;
 use crate::policy::interface::GcTrigger;
-
-/// Pages whose map entries are fetched ahead.
-const PAGES_AHEAD: u32 = 16;
+use std::convert::Infallible;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
@@ -37,40 +35,13 @@ where
         self.wake_space_blocked(plane);
     }
 
-    /// Moves every valid page of a block and erases it, in the tables and the oracle, without time. Returns the pages moved.
+    /// Moves every valid page of a block within its plane and erases the block, without time. Returns the pages moved.
     pub(crate) fn collect_functionally(&mut self, victim: BlockIx) -> u32 {
-        let pages = self.flash.device.geometry.pages_per_block;
         let plane = self.flash.device.geometry.plane_of(victim);
-        self.up.ftl.tables.begin_collect(victim);
-        let mut moved = 0;
-        let mut ahead = self.fetch_first(victim);
-        while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
-            ahead = self.fetch_ahead(victim, ahead);
-            let from = victim * pages + offset;
-            let lpn = self.up.ftl.tables.owner(from);
-            let write_point = self.ageing_point(plane, true);
-            let to = self.up.ftl.tables.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
-            self.up.ftl.tables.commit_move(lpn, from, to);
-            if let Some(oracle) = &mut self.up.oracle {
-                oracle.move_page(from, to);
-            }
-            moved += 1;
-        }
-        self.up.ftl.tables.erased(victim);
+        let Ok(moved) = self.collect(victim, |drive, _| {
+            let write_point = drive.ageing_point(plane, true);
+            Ok::<_, Infallible>(drive.up.ftl.tables.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block"))
+        });
         moved
-    }
-
-    /// Brings the map entries of a victim's first valid pages near; returns the next valid one.
-    pub(crate) fn fetch_first(&self, victim: BlockIx) -> Option<u32> {
-        let first = self.up.ftl.tables.next_valid(victim, 0);
-        (0..PAGES_AHEAD).fold(first, |ahead, _| self.fetch_ahead(victim, ahead))
-    }
-
-    /// Brings the map entry of a victim's valid page near; returns the next valid one.
-    pub(crate) fn fetch_ahead(&self, victim: BlockIx, offset: Option<u32>) -> Option<u32> {
-        let offset = offset?;
-        let tables = &self.up.ftl.tables;
-        tables.prefetch(tables.owner(victim * self.flash.device.geometry.pages_per_block + offset));
-        tables.next_valid(victim, offset + 1)
     }
 }

@@ -80,12 +80,11 @@ where
             return true;
         }
         let goes_on = !wanted || !self.is_made_up_for(plane) || self.returns_to_fast(plane);
-        let Some((block, offset)) = goes_on.then(|| self.next_move(plane)).flatten() else {
+        let Some(from) = goes_on.then(|| self.next_move(plane)).flatten() else {
             self.up.ftl.gc.cleanup[plane as usize].stuck = true;
             self.set_step(plane);
             return false;
         };
-        let from = block * self.flash.device.geometry.pages_per_block + offset;
         self.late_bound().moving += 1;
         self.flash.counters.return_to_fast_moves += u64::from(!wanted);
         self.up.ftl.gc.cleanup[plane as usize].runs = true;
@@ -108,18 +107,18 @@ where
     fn is_made_up_for(&self, plane: PlaneIx) -> bool {
         let tables = &self.up.ftl.tables;
         let opened = self.up.ftl.gc.cleanup[plane as usize].opened.iter();
-        let coming = opened.filter(|opened| tables.next_valid(opened.block, opened.cursor).is_none()).count() as u32;
+        let coming = opened.filter(|opened| !tables.has_valid(opened.unseen)).count() as u32;
         coming > 0 && self.policies().start.trigger.is_some_and(|level| !tables.is_short_of(level, plane, coming))
     }
 
-    /// The block and the offset of the page that is moved next.
-    fn next_move(&mut self, plane: PlaneIx) -> Option<(BlockIx, u32)> {
+    /// The page that is moved next.
+    fn next_move(&mut self, plane: PlaneIx) -> Option<Ppn> {
         let tables = &self.up.ftl.tables;
         let opened = &self.up.ftl.gc.cleanup[plane as usize].opened;
         // Of the blocks that are partly moved, the one with the fewest pages left.
         let left = |opened: &Opened| {
             let left = tables.valid_pages(opened.block).saturating_sub(opened.in_flight).max(1);
-            tables.next_valid(opened.block, opened.cursor).map(|_| (left, opened.block))
+            tables.has_valid(opened.unseen).then_some((left, opened.block))
         };
         let begun = opened.iter().filter_map(left).min();
         let sticks = begun.is_some_and(|(left, _)| tables.least_valid_bound(plane) >= left);
@@ -133,19 +132,18 @@ where
             block = Some(victim);
         }
         let block = block?;
+        let mut unseen = self.opened(plane, block).unseen;
+        let from = self.up.ftl.tables.next_valid(&mut unseen)?;
         let opened = self.opened(plane, block);
-        let from = opened.cursor;
-        let offset = self.up.ftl.tables.next_valid(block, from)?;
-        let opened = self.opened(plane, block);
-        opened.cursor = offset + 1;
+        opened.unseen = unseen;
         opened.in_flight += 1;
-        Some((block, offset))
+        Some(from)
     }
 
     fn open(&mut self, plane: PlaneIx, block: BlockIx) {
-        self.up.ftl.tables.begin_collect(block);
+        let unseen = self.up.ftl.tables.begin_collect(block);
         let now = self.flash.now;
-        let opened = Opened { block, cursor: 0, in_flight: 0, moved: 0, began: now, moved_at: now };
+        let opened = Opened { block, unseen, in_flight: 0, moved: 0, began: now, moved_at: now };
         self.up.ftl.gc.cleanup[plane as usize].opened.push(opened);
     }
 

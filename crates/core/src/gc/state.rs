@@ -2,6 +2,7 @@
 
 use crate::attribution::trail::NOBODY;
 use crate::device::Device;
+use crate::ftl::collect::Unseen;
 use crate::ids::{BlockIx, NONE, PlaneIx};
 use crate::policy::answers::{LockPlan, Scope};
 use crate::traits::Traits;
@@ -45,10 +46,8 @@ pub(crate) enum Reason {
 pub(crate) struct Gc {
     pub state: GcState,
     pub victim: BlockIx,
-    /// The first offset in the victim that has not been looked at.
-    pub cursor: u32,
-    /// The first offset whose owner's map entry has not been fetched.
-    pub(super) fetched: u32,
+    /// What of the victim has not been looked at.
+    pub unseen: Unseen,
     pub plan: LockPlan,
     /// It has locked its plane or die.
     pub locks: bool,
@@ -89,8 +88,7 @@ impl Gc {
         Self {
             state: GcState::Idle,
             victim: NONE,
-            cursor: 0,
-            fetched: 0,
+            unseen: Unseen::NOTHING,
             plan: LockPlan { scope: Scope::Plane, release_each_page: false },
             locks: false,
             locks_since: 0,
@@ -128,8 +126,8 @@ impl GcAssembly {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
     pub(super) block: BlockIx,
-    /// The first offset that has not been looked at.
-    pub(super) cursor: u32,
+    /// What of it has not been looked at.
+    pub(super) unseen: Unseen,
     /// Pages of it that are being read, wait for their place, or are being programmed.
     pub(super) in_flight: u32,
     pub(super) moved: u32,

@@ -8,7 +8,6 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::{Assembles, ReadsAhead, Upper};
-use crate::ftl::FETCHED_AT_ONCE;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
 use crate::ids::{NONE, PlaneIx, Ppn};
@@ -29,15 +28,10 @@ where
         }
         let die = self.flash.die_of(plane);
         let (gc, tables) = (&mut self.up.ftl.gc.planes[plane as usize], &self.up.ftl.tables);
-        if let Some(offset) = tables.next_valid(gc.victim, gc.cursor) {
-            gc.cursor = offset + 1;
-            if offset >= gc.fetched {
-                gc.fetched = tables.prefetch_owners(gc.victim, offset, FETCHED_AT_ONCE);
-            }
+        if let Some(from) = tables.next_fetched(&mut gc.unseen) {
             gc.reads = true;
             self.flash.counters.return_to_fast_moves += u64::from(gc.is_return_to_fast());
             let kind = if self.flash.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
-            let from = gc.victim * self.flash.device.geometry.pages_per_block + offset;
             self.begin_gc_op(plane, kind, from);
             return true;
         }

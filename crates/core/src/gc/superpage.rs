@@ -87,7 +87,7 @@ where
     /// Whether the GC of a plane, none of whose pages waits to be programmed, can still bring one.
     fn brings_a_page(&self, plane: PlaneIx) -> bool {
         let gc = &self.up.ftl.gc.planes[plane as usize];
-        let has_more = || gc.victim == NONE || self.up.ftl.tables.next_valid(gc.victim, gc.cursor).is_some();
+        let has_more = || gc.victim == NONE || self.up.ftl.tables.has_valid(gc.unseen);
         match gc.state {
             GcState::Idle | GcState::Erasing => false,
             GcState::Claiming => has_more(),

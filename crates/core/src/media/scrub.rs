@@ -14,6 +14,7 @@ use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::Background;
 use crate::ftl::above::WithFtl;
+use crate::ftl::collect::Unseen;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::media::errors::Found;
 use crate::media::scrubber::Scrubber;
@@ -149,18 +150,15 @@ where
     /// The next page of a die that is due; nothing if no block of it is suspect.
     fn next_to_scrub(&mut self, die: DieIx) -> Option<Ppn> {
         let g = &self.flash.device.geometry;
-        let (pages, blocks) = (g.pages_per_block, g.planes_per_die * g.blocks_per_plane);
+        let blocks = g.planes_per_die * g.blocks_per_plane;
         let least = self.ask(|policies, _| policies.scrub.least_copybacks());
         loop {
-            let Scrubber { block, mut offset, .. } = self.up.up.raid.scrubbing.dies[die as usize];
+            let Scrubber { mut unseen, .. } = self.up.up.raid.scrubbing.dies[die as usize];
             let errors = self.up.up.raid.errors.as_mut().expect("scrubbers are for devices with errors");
-            if block != NONE {
-                while let Some(valid) = self.up.ftl.tables.next_valid(block, offset) {
-                    offset = valid + 1;
-                    if errors.is_due(block * pages + valid, least) {
-                        self.up.up.raid.scrubbing.dies[die as usize].offset = offset;
-                        return Some(block * pages + valid);
-                    }
+            while let Some(page) = self.up.ftl.tables.next_valid(&mut unseen) {
+                if errors.is_due(page, least) {
+                    self.up.up.raid.scrubbing.dies[die as usize].unseen = unseen;
+                    return Some(page);
                 }
             }
             let mut suspects = std::mem::take(&mut self.up.up.raid.scrubbing.suspects);
@@ -177,7 +175,7 @@ where
             let suspects_left = !suspects.is_empty();
             self.up.up.raid.scrubbing.suspects = suspects;
             let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
-            (scrubber.block, scrubber.offset) = (next, 0);
+            scrubber.unseen = if next == NONE { Unseen::NOTHING } else { self.up.ftl.tables.pages_of(next) };
             if next == NONE {
                 if suspects_left {
                     self.owe_a_round(die);

@@ -1,5 +1,6 @@
 //! What a scrubber keeps.
 
+use crate::ftl::collect::Unseen;
 use crate::ids::{BlockIx, NONE, Ppn};
 
 /// The scrubbers of all dies.
@@ -24,9 +25,8 @@ impl Scrubbing {
 /// The scrubber of a die.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scrubber {
-    /// The block that it looks through, and the first offset that it has not looked at.
-    pub(super) block: BlockIx,
-    pub(super) offset: u32,
+    /// The pages that it has not looked at of the block that it looks through.
+    pub(super) unseen: Unseen,
     /// Blocks left in its round, and the requests that there had been when that began.
     pub(super) left: usize,
     pub(super) requests_then: u64,
@@ -46,8 +46,7 @@ pub(super) struct Scrubber {
 
 impl Scrubber {
     pub(super) const ASLEEP: Self = Self {
-        block: NONE,
-        offset: 0,
+        unseen: Unseen::NOTHING,
         left: 0,
         requests_then: u64::MAX,
         awake: false,

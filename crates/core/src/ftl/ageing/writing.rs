@@ -10,10 +10,11 @@ use crate::ftl::ageing::common::{Aged, LivePages, Workers, level_at_start};
 use crate::ftl::ageing::planewise::Planewise;
 use crate::ftl::ageing::steady;
 use crate::ftl::{Claimant, Tables};
-use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
+use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::policy::interface::Place;
 use crate::raid::front::{Front, WithRaid};
 use crate::traits::Traits;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Pages that ageing looks ahead, so that map entries are near when they are needed.
@@ -243,36 +244,30 @@ where
 
     /// Moves the valid pages of a block to where the design's GC would, and erases it, in the tables alone. Returns the pages moved.
     pub(super) fn collect_spread(&mut self, victim: BlockIx) -> u32 {
-        let pages = self.flash.device.geometry.pages_per_block;
         let plane = self.flash.device.geometry.plane_of(victim);
-        self.up.ftl.tables.begin_collect(victim);
-        let mut moved = 0;
-        let mut ahead = self.fetch_first(victim);
-        while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
-            ahead = self.fetch_ahead(victim, ahead);
-            let from = victim * pages + offset;
-            let lpn = self.up.ftl.tables.owner(from);
-            let wanted = match self.flash.traits {
-                Traits { late_bound: true, .. } if self.spreads_pages() => self.ageing_plane(lpn),
-                Traits { gc_across: true, .. } => self.ask(|policies, view| policies.place.gc_plane(view, plane)),
-                _ => plane,
-            };
-            let point = self.ageing_point(wanted, true);
-            let mut to = self.up.ftl.tables.take(wanted, point, Claimant::Gc).or_else(|| {
-                let point = self.ageing_point(plane, true);
-                self.up.ftl.tables.take(plane, point, Claimant::Gc)
-            });
-            if to.is_none() && self.flash.traits.late_bound {
-                // Those of other planes have taken its reserve.
-                let emptiest = self.emptiest_plane();
-                let point = self.ageing_point(emptiest, true);
-                to = self.up.ftl.tables.take(emptiest, point, Claimant::Gc);
-            }
-            self.up.ftl.tables.commit_move(lpn, from, to.expect("GC always has its reserved block"));
-            moved += 1;
-        }
-        self.up.ftl.tables.erased(victim);
+        let Ok(moved) = self.collect(victim, |drive, from| Ok::<_, Infallible>(drive.take_spread(plane, from)));
         moved
+    }
+
+    /// Where the design's GC would move a page of a plane.
+    fn take_spread(&mut self, plane: PlaneIx, from: Ppn) -> Ppn {
+        let wanted = match self.flash.traits {
+            Traits { late_bound: true, .. } if self.spreads_pages() => self.ageing_plane(self.up.ftl.tables.owner(from)),
+            Traits { gc_across: true, .. } => self.ask(|policies, view| policies.place.gc_plane(view, plane)),
+            _ => plane,
+        };
+        let point = self.ageing_point(wanted, true);
+        let mut to = self.up.ftl.tables.take(wanted, point, Claimant::Gc).or_else(|| {
+            let point = self.ageing_point(plane, true);
+            self.up.ftl.tables.take(plane, point, Claimant::Gc)
+        });
+        if to.is_none() && self.flash.traits.late_bound {
+            // Those of other planes have taken its reserve.
+            let emptiest = self.emptiest_plane();
+            let point = self.ageing_point(emptiest, true);
+            to = self.up.ftl.tables.take(emptiest, point, Claimant::Gc);
+        }
+        to.expect("GC always has its reserved block")
     }
 
     /// Collects blocks of the die of a plane until it has enough erased. A plane without room beyond GC's reserve comes first.
