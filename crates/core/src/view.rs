@@ -184,10 +184,10 @@ impl<'a> View<'a> {
     /// The page offsets of the reads that wait for a plane, for the host or on the way to something else, those of the host
     /// first; of each kind the ones that have waited longest. At most as many as `pairing` sees.
     pub fn waiting_reads(self, plane: PlaneIx) -> impl Iterator<Item = u32> + 'a {
-        let (flash, ftl, pages) = (self.flash, self.ftl, self.geometry().pages_per_block);
+        let (flash, ftl) = (self.flash, self.ftl);
         let reads = flash.waiting(plane, Class::HostRead).chain(flash.waiting(plane, Class::AuxiliaryRead)).take(GC_SCAN_MAX);
         let ppns = reads.map(move |op| ftl.tables.lookup(flash.ops[op as usize].tag));
-        ppns.filter(move |&ppn| ppn != NONE && ftl.tables.plane_of(ppn) == plane).map(move |ppn| ppn % pages)
+        ppns.filter(move |&ppn| ppn != NONE && ftl.tables.plane_of(ppn) == plane).map(move |ppn| ftl.tables.offset_of(ppn))
     }
     /// Whether a plane's GC waits at the gate.
     pub fn waits_at_gate(self, plane: PlaneIx) -> bool {

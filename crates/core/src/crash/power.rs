@@ -185,18 +185,16 @@ where
     /// programmed.
     fn tear(&mut self) -> u64 {
         let mut torn_pages = 0;
-        let pages = self.flash.device.geometry.pages_per_block;
         for op in self.flash.cut_off() {
             let (block, page) = (op.ppn, op.target);
+            let torn = if op.kind == OpKind::Erase { self.up.ftl.tables.range_of(block) } else { page..page + 1 };
             let durable = self.up.ftl.tables.durable_mut().expect("a prepared drive");
-            let torn = if op.kind == OpKind::Erase {
-                durable.tear_block(block, pages);
-                block * pages..(block + 1) * pages
+            if op.kind == OpKind::Erase {
+                durable.tear_block(block, torn.clone());
             } else {
                 durable.tear_page(page);
                 torn_pages += 1;
-                page..page + 1
-            };
+            }
             if let Some(oracle) = &mut self.up.oracle {
                 torn.for_each(|ppn| oracle.tear(ppn));
             }
@@ -284,7 +282,7 @@ where
         raid.errors = old.errors.take();
         if let Some(errors) = &mut raid.errors {
             // How often a page has been copied shows in its bit errors; which have been looked at is forgotten.
-            errors.forget_looks();
+            errors.forget_looks(&self.up.ftl.tables);
         }
         if let (Some(rain), Some(old)) = (&mut raid.rain, &mut old.rain) {
             rain.take_over(old, fault == Some(Fault::Trims));
@@ -312,10 +310,13 @@ where
         let device = &self.flash.device;
         let g = &device.geometry;
         // Array times of the first pages of a block.
-        let mut array_ns = vec![0; g.pages_per_block as usize + 1];
-        for page in 0..g.pages_per_block {
-            array_ns[page as usize + 1] = array_ns[page as usize] + self.read_ns(page);
-        }
+        let most = found.reads.iter().copied().max().unwrap_or(0);
+        let array_ns: Vec<Ns> = std::iter::once(0)
+            .chain((0..most).scan(0, |sum, page| {
+                *sum += self.read_ns(page);
+                Some(*sum)
+            }))
+            .collect();
         let page_ns = device.timing.command_ns + (device.timing.transfer_page_ns * OUT_OF_BAND_BYTES).div_ceil(g.page_bytes.into());
         let mut load = Load::of(&self.flash);
         for die in 0..g.dies() {

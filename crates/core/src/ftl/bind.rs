@@ -67,7 +67,7 @@ where
         }
         let ppn = if matches!(entry.owner, Owner::Gc(_)) { entry.ppn } else { self.up.ftl.tables.lookup(entry.tag) };
         let is_there = ppn != NONE && self.up.ftl.tables.plane_of(ppn) == entry.plane;
-        is_there.then(|| ppn % self.flash.device.geometry.pages_per_block)
+        is_there.then(|| self.up.ftl.tables.offset_of(ppn))
     }
 
     fn bind_partner(&mut self, op: u32, lead: &Waiting) {

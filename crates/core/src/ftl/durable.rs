@@ -9,6 +9,7 @@
 use crate::ftl::{PADDING, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::huge_vec;
+use std::ops::Range;
 
 /// In place of a logical page: the program of the page, or the erase of its block, was cut off. It can't be read and is not erased.
 pub(super) const TORN: Lpn = NONE - 2;
@@ -70,9 +71,8 @@ impl Durable {
     }
 
     /// The power failed while a block was erased. Which erases it has had is known no more.
-    pub(crate) fn tear_block(&mut self, block: BlockIx, pages_per_block: u32) {
-        let first = (block * pages_per_block) as usize;
-        self.lpns[first..first + pages_per_block as usize].fill(TORN);
+    pub(crate) fn tear_block(&mut self, block: BlockIx, pages: Range<Ppn>) {
+        self.lpns[pages.start as usize..pages.end as usize].fill(TORN);
         self.blocks[block as usize].erases = UNKNOWN;
     }
 

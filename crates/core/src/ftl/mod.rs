@@ -3,7 +3,6 @@
 //! Nothing here takes time. The timed drive and the functional ageing keep the same tables by the same functions.
 
 use crate::device::Geometry;
-use crate::ftl::collect::Unseen;
 use crate::ftl::durable::Durable;
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::{huge_vec, prefetch};
@@ -12,12 +11,13 @@ use crate::units::Divisor;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 pub(crate) mod above;
 pub mod ageing;
 mod allocator;
 mod bind;
-pub mod collect;
+mod collect;
 mod completion;
 pub(crate) mod durable;
 mod image;
@@ -27,6 +27,7 @@ pub(crate) mod recovery;
 mod rename;
 pub(crate) mod state;
 mod victim_index;
+pub mod walk;
 pub(crate) mod write_points;
 
 /// Blocks of a group. A group may reach into another plane.
@@ -228,6 +229,18 @@ impl Tables {
         self.pages_per_block.divide(ppn)
     }
 
+    /// The offset of a physical page in its block. Pages of several planes go into one command if they have the same.
+    #[inline]
+    pub fn offset_of(&self, ppn: Ppn) -> u32 {
+        self.pages_per_block.split(ppn).0
+    }
+
+    /// Whether the page at an offset of a block holds the present copy of a logical one.
+    #[inline]
+    pub fn is_valid_at(&self, block: BlockIx, offset: u32) -> bool {
+        self.is_valid(block * self.geometry.pages_per_block + offset)
+    }
+
     /// The plane of a physical page.
     #[inline]
     pub fn plane_of(&self, ppn: Ppn) -> PlaneIx {
@@ -244,6 +257,11 @@ impl Tables {
     pub fn sequence(&self, ppn: Ppn) -> Option<u64> {
         let sequence = self.durable.as_ref().map_or(&self.sequence, |durable| &durable.sequence);
         sequence.get(ppn as usize).copied()
+    }
+
+    /// The physical pages of a block.
+    pub fn range_of(&self, block: BlockIx) -> Range<Ppn> {
+        block * self.geometry.pages_per_block..(block + 1) * self.geometry.pages_per_block
     }
 
     /// Brings the map entry of a logical page near.
@@ -484,21 +502,6 @@ impl Tables {
             self.number_copy(from, to);
         }
         current
-    }
-
-    /// Takes a block out of the candidates, because it is being collected. Returns its pages.
-    pub fn begin_collect(&mut self, block: BlockIx) -> Unseen {
-        assert!(self.counts[block as usize] < NOT_A_VICTIM, "block {block} is not a candidate");
-        self.counts[block as usize] += NOT_A_VICTIM;
-        self.find_least_count(block / GROUP);
-        self.pages_of(block)
-    }
-
-    /// Makes a block that was being collected a candidate again, with the pages that are left in it.
-    pub fn end_collect(&mut self, block: BlockIx) {
-        assert!(self.counts[block as usize] >= NOT_A_VICTIM, "block {block} is not being collected");
-        self.counts[block as usize] -= NOT_A_VICTIM;
-        self.count_fell(block);
     }
 
     /// Records a completed erase. Returns whether the block will be opened before one that was erased earlier.

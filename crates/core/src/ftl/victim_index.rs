@@ -57,6 +57,21 @@ impl Tables {
         }
     }
 
+    /// Pages that collecting a candidate frees: those that hold nothing valid.
+    #[inline]
+    pub fn stale_pages(&self, block: BlockIx) -> u32 {
+        self.geometry.pages_per_block - self.valid_pages(block)
+    }
+
+    /// The candidates of a plane that have a stale page, so that collecting one frees something. A block without is passed over by
+    /// every technique, or one that looks at age or wear alone would choose it again and again.
+    pub fn collectable(&self, plane: PlaneIx) -> impl Iterator<Item = BlockIx> + '_ {
+        // A block that may not be a victim counts more than its pages.
+        let full = self.geometry.pages_per_block as i16;
+        let counts = (plane * self.geometry.blocks_per_plane..).zip(self.victim_counts(plane));
+        counts.filter(move |&(_, &count)| count < full).map(|(block, _)| block)
+    }
+
     /// No candidate of a plane has fewer valid pages than this.
     #[inline]
     pub fn least_valid_bound(&self, plane: PlaneIx) -> u32 {

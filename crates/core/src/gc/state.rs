@@ -2,7 +2,7 @@
 
 use crate::attribution::trail::NOBODY;
 use crate::device::Device;
-use crate::ftl::collect::Unseen;
+use crate::ftl::walk::Unseen;
 use crate::ids::{BlockIx, NONE, PlaneIx};
 use crate::policy::answers::{LockPlan, Scope};
 use crate::traits::Traits;

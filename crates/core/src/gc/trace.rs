@@ -54,7 +54,7 @@ where
         let op = &self.flash.ops[op as usize];
         let (gc, page) = match op.owner {
             Owner::Gc(plane) if op.kind == OpKind::Erase => (self.up.ftl.gc.planes[plane as usize].number, NONE),
-            Owner::Gc(plane) => (self.up.ftl.gc.planes[plane as usize].number, op.ppn % self.flash.device.geometry.pages_per_block),
+            Owner::Gc(plane) => (self.up.ftl.gc.planes[plane as usize].number, self.up.ftl.tables.offset_of(op.ppn)),
             _ => (NOBODY, NONE),
         };
         let request = match op.owner {

@@ -35,8 +35,7 @@ where
             best.is_empty() == found.is_empty() && found.iter().all(|block| best.contains(block)),
             "a victim that the chain's head has not found"
         );
-        let victim =
-            found.first().copied().filter(|&block| self.up.ftl.tables.valid_pages(block) < self.flash.device.geometry.pages_per_block);
+        let victim = found.first().copied().filter(|&block| self.up.ftl.tables.stale_pages(block) > 0);
         self.up.ftl.gc.candidates = found;
         victim
     }

@@ -8,8 +8,10 @@
 //! errors, and what happens to other pages changes none of its own.
 
 use crate::device::Device;
+use crate::ftl::Tables;
 use crate::ids::{BlockIx, Lpn, Ppn};
 use crate::mem::huge_vec;
+use std::ops::Range;
 
 /// The most copybacks that are distinguished.
 pub const COPIES_MAX: u8 = 0x7f;
@@ -122,7 +124,6 @@ impl Model {
 pub(crate) struct PageErrors {
     model: Model,
     seed: u64,
-    pages_per_block: u32,
     /// Of each physical page: consecutive copybacks of its data, and whether it was scrubbed since.
     copies: Vec<u8>,
     /// Blocks into which pages were copied, or of which pages were put off, since the last look through them began.
@@ -144,7 +145,6 @@ impl PageErrors {
         let mut errors = Self {
             model,
             seed: 0,
-            pages_per_block: g.pages_per_block,
             copies: huge_vec(g.physical_pages() as usize, 0),
             suspects: vec![false; (g.planes() * g.blocks_per_plane) as usize],
         };
@@ -182,11 +182,11 @@ impl PageErrors {
         self.suspects[block as usize] = false;
     }
 
-    /// Notes a copyback. Returns the consecutive ones up to it.
-    pub fn copied(&mut self, from: Ppn, to: Ppn) -> u8 {
+    /// Notes a copyback into a block. Returns the consecutive ones up to it.
+    pub fn copied(&mut self, from: Ppn, to: Ppn, block: BlockIx) -> u8 {
         let copies = (self.copies(from) + 1).min(COPIES_MAX);
         self.copies[to as usize] = copies;
-        self.suspects[(to / self.pages_per_block) as usize] = true;
+        self.suspects[block as usize] = true;
         copies
     }
 
@@ -194,23 +194,22 @@ impl PageErrors {
         self.copies[ppn as usize] |= CHECKED;
     }
 
-    /// A page that was checked could not be cured now: it is due again.
-    pub fn put_off(&mut self, ppn: Ppn) {
+    /// A page of a block that was checked could not be cured now: it is due again.
+    pub fn put_off(&mut self, ppn: Ppn, block: BlockIx) {
         self.copies[ppn as usize] &= !CHECKED;
-        self.suspects[(ppn / self.pages_per_block) as usize] = true;
+        self.suspects[block as usize] = true;
     }
 
     /// The power failed: which pages were looked at is forgotten, and every block with copied pages is suspect.
-    pub fn forget_looks(&mut self) {
-        for (suspect, copies) in self.suspects.iter_mut().zip(self.copies.chunks_mut(self.pages_per_block as usize)) {
-            copies.iter_mut().for_each(|byte| *byte &= COPIES_MAX);
-            *suspect = copies.iter().any(|&byte| byte > 0);
+    pub fn forget_looks(&mut self, tables: &Tables) {
+        self.copies.iter_mut().for_each(|byte| *byte &= COPIES_MAX);
+        for (block, suspect) in self.suspects.iter_mut().enumerate() {
+            *suspect = tables.range_of(block as BlockIx).any(|ppn| self.copies[ppn as usize] > 0);
         }
     }
 
-    pub fn erased(&mut self, block: BlockIx) {
-        let first = (block * self.pages_per_block) as usize;
-        self.copies[first..first + self.pages_per_block as usize].fill(0);
+    pub fn erased(&mut self, block: BlockIx, pages: Range<Ppn>) {
+        self.copies[pages.start as usize..pages.end as usize].fill(0);
         self.suspects[block as usize] = false;
     }
 
@@ -265,7 +264,7 @@ mod tests {
             assert!((found / expected - 1.0).abs() < 0.1, "{erases}: {found}, not {expected}");
         }
         for copies in 1..=4 {
-            assert_eq!(errors.copied(copies - 1, copies), copies as u8);
+            assert_eq!(errors.copied(copies - 1, copies, 0), copies as u8);
         }
         let found = mean_of(&errors, 4, 1000);
         assert!((found / 5.0 - 1.0).abs() < 0.05, "{found}");
@@ -285,13 +284,13 @@ mod tests {
         let mut errors = errors(30, 800);
         errors.seed(1);
         (0..12).for_each(|ppn| {
-            errors.copied(ppn, ppn + 1);
+            errors.copied(ppn, ppn + 1, (ppn + 1) / 4);
         });
         for lpn in 0..200 {
             let found: Vec<u32> = (0..=12).map(|ppn| errors.find(lpn, ppn, 7).worst).collect();
             assert!(found.is_sorted(), "{found:?}");
         }
-        errors.erased(2);
+        errors.erased(2, 8..12);
         assert_eq!((errors.copies(8), errors.copies(12)), (0, 12));
     }
 
@@ -299,18 +298,18 @@ mod tests {
     fn only_copied_pages_that_were_not_scrubbed_since_are_due() {
         let mut errors = errors(30, 0);
         assert!(!errors.is_due(0, 0) && !errors.is_suspect(0));
-        errors.copied(0, 1);
+        errors.copied(0, 1, 0);
         assert!(errors.is_due(1, 1) && !errors.is_due(1, 2) && errors.is_suspect(0));
         errors.checked(1);
         assert!(!errors.is_due(1, 1) && errors.copies(1) == 1);
         errors.begin_look(0);
-        errors.put_off(1);
+        errors.put_off(1, 0);
         assert!(errors.is_due(1, 1) && errors.is_suspect(0));
         errors.checked(1);
-        errors.copied(1, 2);
+        errors.copied(1, 2, 0);
         assert!(errors.is_due(2, 2));
         for _ in 0..200 {
-            errors.copied(2, 2);
+            errors.copied(2, 2, 0);
         }
         assert_eq!(errors.copies(2), COPIES_MAX);
     }

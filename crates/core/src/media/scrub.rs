@@ -14,7 +14,7 @@ use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::Background;
 use crate::ftl::above::WithFtl;
-use crate::ftl::collect::Unseen;
+use crate::ftl::walk::Unseen;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::media::errors::Found;
 use crate::media::scrubber::Scrubber;
@@ -70,7 +70,7 @@ where
     #[cold]
     pub(crate) fn note_copyback(&mut self, from: Ppn, to: Ppn) {
         let Some(errors) = &mut self.up.up.raid.errors else { return };
-        let copies = errors.copied(from, to);
+        let copies = errors.copied(from, to, self.up.ftl.tables.block_of(to));
         self.flash.counters.copybacks_max = self.flash.counters.copybacks_max.max(copies.into());
         if !self.up.up.raid.scrubbing.dies.is_empty() {
             let die = self.flash.die_of(self.up.ftl.tables.plane_of(to));
@@ -237,7 +237,7 @@ where
     fn put_page_off(&mut self, die: DieIx) {
         let ppn = std::mem::replace(&mut self.up.up.raid.scrubbing.dies[die as usize].ppn, NONE);
         let errors = self.up.up.raid.errors.as_mut().expect("scrubbers are for devices with errors");
-        errors.put_off(ppn);
+        errors.put_off(ppn, self.up.ftl.tables.block_of(ppn));
     }
 
     /// A page that could not be corrected is regenerated, if the rest of its stripe is on the flash.

@@ -1,6 +1,6 @@
 //! What a scrubber keeps.
 
-use crate::ftl::collect::Unseen;
+use crate::ftl::walk::Unseen;
 use crate::ids::{BlockIx, NONE, Ppn};
 
 /// The scrubbers of all dies.

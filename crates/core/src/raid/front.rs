@@ -105,7 +105,7 @@ where
     #[inline]
     fn erased(&mut self, block: BlockIx) {
         if let Some(errors) = &mut self.up.up.raid.errors {
-            errors.erased(block);
+            errors.erased(block, self.up.ftl.tables.range_of(block));
         }
     }
 

@@ -15,7 +15,7 @@
 
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::interface::Victim;
-use crate::policy::victim::{collectable, keep_least, least};
+use crate::policy::victim::{keep_least, least};
 use crate::view::View;
 use serde::Deserialize;
 use std::cmp::{Ordering, Reverse};
@@ -37,7 +37,7 @@ impl Score {
     fn of(view: View<'_>, plane: PlaneIx, block: BlockIx) -> Self {
         let tables = view.tables();
         let valid = tables.valid_pages(block);
-        let stale = view.geometry().pages_per_block - valid;
+        let stale = tables.stale_pages(block);
         // A block that closed just now is one page old, or an age of zero would hide that it is empty.
         let age = tables.clock(plane) - tables.closed_at(block) + 1;
         Self { benefit: u128::from(age) * u128::from(stale), cost: valid.into() }
@@ -70,7 +70,7 @@ impl Victim for CostBenefit {
     }
 
     fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
-        least(collectable(view, plane), found, |block| Reverse(Score::of(view, plane, block)));
+        least(view.tables().collectable(plane), found, |block| Reverse(Score::of(view, plane, block)));
     }
 }
 

@@ -15,7 +15,7 @@ use crate::device::Device;
 use crate::ftl::NOT_A_CANDIDATE;
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::interface::Victim;
-use crate::policy::victim::{collectable, keep_least, least};
+use crate::policy::victim::{keep_least, least};
 use crate::view::View;
 use serde::Deserialize;
 use tinytail_config::{ConfigError, Fault};
@@ -116,7 +116,6 @@ impl Victim for DChoices {
     fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
         /// Misses for each draw, on blocks that may not be victims, after which the candidates are listed instead.
         const MISSES_MAX: u32 = 16;
-        let pages = view.geometry().pages_per_block;
         let first = plane * view.geometry().blocks_per_plane;
         let counts = view.tables().victim_counts(plane);
         self.drawn.clear();
@@ -131,11 +130,11 @@ impl Victim for DChoices {
         }
         let complete = self.drawn.len() == self.d as usize;
         self.best(view, found);
-        if complete && found.first().is_some_and(|&block| view.tables().valid_pages(block) < pages) {
+        if complete && found.first().is_some_and(|&block| view.tables().stale_pages(block) > 0) {
             return;
         }
         found.clear();
-        found.extend(collectable(view, plane));
+        found.extend(view.tables().collectable(plane));
         if !found.is_empty() {
             self.draw_from(found);
             found.clear();

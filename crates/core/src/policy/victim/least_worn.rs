@@ -10,7 +10,7 @@
 
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::interface::Victim;
-use crate::policy::victim::{collectable, keep_least, least};
+use crate::policy::victim::{keep_least, least};
 use crate::view::View;
 use serde::Deserialize;
 
@@ -26,7 +26,7 @@ impl Victim for LeastWorn {
     }
 
     fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
-        least(collectable(view, plane), found, |block| view.tables().erase_count(block));
+        least(view.tables().collectable(plane), found, |block| view.tables().erase_count(block));
     }
 }
 

@@ -61,8 +61,7 @@ impl QueueMatch {
     }
 
     fn matches(&self, view: View<'_>, block: BlockIx) -> usize {
-        let first = block * view.geometry().pages_per_block;
-        self.offsets.iter().flatten().filter(|&offset| view.tables().is_valid(first + offset)).count()
+        self.offsets.iter().flatten().filter(|&&offset| view.tables().is_valid_at(block, offset)).count()
     }
 }
 
