@@ -25,7 +25,8 @@ use tinytail_workload::{Arrival, SourceContext, TRACES_VARIABLE, TraceOptions, W
 mod large;
 
 /// The names of the cases that are run if none is named.
-pub const CASES: [&str; 6] = ["steady-gc", "steady-gc-controller", "dtrs", "mqsim-no-gc", "log", "keeping"];
+pub const CASES: [&str; 9] =
+    ["steady-gc", "steady-gc-controller", "dtrs", "mqsim-no-gc", "late-bound", "superpage", "link", "log", "keeping"];
 
 /// The names of the cases that are run only if they are named.
 pub const CASES_BY_NAME: [&str; 5] = ["ageing", "statistical-layout", "image", "drive-sizes", "run-lengths"];
@@ -81,6 +82,9 @@ pub fn bench(case: &str, control: &Control) -> Result<Case, RunError> {
         "steady-gc-controller" => steady(case, "base+plane-blocking+through-controller", control),
         "dtrs" => dtrs(control),
         "mqsim-no-gc" => mqsim_no_gc(control),
+        "late-bound" => own_drive(case, "harey-128g", "harey-baseline+dynamic-ftl", control),
+        "superpage" => own_drive(case, "lowlatency-240g", "erase-baseline+t-es", control),
+        "link" => own_drive(case, "modern-tlc-2t", "firmware", control),
         "log" => in_folder(|folder| log(folder, control)),
         "keeping" => in_folder(|folder| keeping(folder, control)),
         "ageing" => large::ageing(case, AgeingMethod::Overwrite, control),
@@ -288,6 +292,22 @@ fn mqsim_no_gc(control: &Control) -> Result<Case, RunError> {
         write_amplification: write_amplification(&counters),
         detail: format!("{design} on mqsim-default without cache, half full; {REQUESTS} requests, {} events", counters.events),
         ..Case::named("mqsim-no-gc")
+    })
+}
+
+/// A design on a drive that it was made for, from the state in which its runs start.
+fn own_drive(name: &str, device: &str, design: &str, control: &Control) -> Result<Case, RunError> {
+    let requests = REQUESTS / 4;
+    let mut steady = Steady::prepare(&catalog::device(device)?, catalog::design(design)?, requests / 10, control)?;
+    control.enter(Phase::Running, requests);
+    let (timed, _) = steady.play(1, requests, None, control)?;
+    let counters = *steady.drive.counters();
+    Ok(Case {
+        requests_per_cpu_second: Some(requests as f64 / timed),
+        ns_per_event: Some(timed * 1e9 / counters.events as f64),
+        write_amplification: write_amplification(&counters),
+        detail: format!("{design} on {device}; {requests} requests, {} events", counters.events),
+        ..Case::named(name)
     })
 }
 

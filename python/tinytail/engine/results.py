@@ -441,8 +441,8 @@ class Adjustment:
     ]
     section: str
     key: str
-    wanted: float | str
-    used: float | str
+    wanted: bool | float | str
+    used: bool | float | str
     message: str
 
 

@@ -19,7 +19,8 @@ from tinytail.inputs import tables
 from tinytail.inputs.libraries import require
 from tinytail.searches.goals import Goals, goals_of
 from tinytail.searches.result import Search, search_of
-from tinytail.searches.trials import Runs, Search as _Search
+from tinytail.searches.runs import Runs
+from tinytail.searches.trials import Search as _Search
 from tinytail.sweeps.axes import AxisValues, Grid
 from tinytail.sweeps.dataset import Dataset
 from tinytail.sweeps.plan import SEEDS_MAX, Plan, is_of_workload, plan
@@ -56,7 +57,7 @@ def search(
 
     Short runs with the first seed try combinations, which Optuna chooses by what came of those
     before; all are tried if there are no more than `trials`. Long runs with other seeds confirm the
-    best of them, on the addresses that all of these and the designs beside them can hold. The front
+    best of them; designs of drives of one size use the addresses that all can hold. The front
     is made of the combinations that keep all constraints, lived on no borrowed space, and that no
     other one and no design beside them is better than in one objective and nowhere worse.
 
@@ -74,7 +75,7 @@ def search(
             20,000 if the workload says how many that are.
         confirm: how many combinations are confirmed.
         designs: the designs to choose from, as for `compare`; without any, the device's own.
-        device: the drive, as for `compare`, unless it is an axis.
+        device: the drive, as for `compare`.
         workload: the workload, as for `compare`.
         zip: lists of axes that take their first values together, then their second, and so on.
         state: values of the starting state that replace the device's.
@@ -146,10 +147,13 @@ def planned(
     **given: Any,
 ) -> tuple[Plan, Goals]:
     """The plan and the goals of what a caller passes to `search`, checked as `plan` does."""
-    if len(designs) > 1 and "design" not in axes:
+    is_list = isinstance(designs, Sequence) and not isinstance(designs, str)
+    if is_list and len(designs) > 1 and isinstance(axes, Mapping) and "design" not in axes:
         axes, designs = {"design": list(designs), **axes}, ()
     made = plan(axes, designs=designs, seeds=seeds, **given)
     for axis in made.grid.axes:
+        if axis.name == "device":
+            raise UsageError("a search is for one drive: give device, and search again for another")
         if is_of_workload(axis.name) or axis.name.partition(".")[0] == "state":
             raise UsageError(
                 f"axis {axis.name} is no choice of a design: a search compares all on the same "
@@ -191,9 +195,8 @@ def execute(
         raise UsageError(f"progress must be a function, not {progress!r}")
     for design in wanted.references:
         as_it_is = replace(made, grid=Grid(()), designs=(design,))
-        as_it_is.check()
-    for note in made.check("such combinations are left out"):
-        say(note)
+        as_it_is.runnable()
+    made.runnable()
     fit = made.fit(jobs)
     if fit.note is not None:
         say(fit.note)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from tinytail.engine import arguments
 from tinytail.errors import UsageError
 from tinytail.inputs import tables
 from tinytail.sweeps.cells import check_figure
+from tinytail.sweeps.view import value as told
 
 _BOUND = re.compile(r"(\S+)\s*(<=|>=)\s*(\S+?)(?:\s+of\s+(.+))?")
 # The requests of a short run, unless a tenth of a long one's is known.
 SHORT = 20_000
-WEAR = "erases"
+# What is shown beside the figures that count.
+COSTS = ("erases", "read.mean_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,10 @@ class Constraint:
         beyond = value - bound if self.is_most else bound - value
         return beyond / abs(bound) if bound else beyond
 
+    def said(self, value: float, bound: float) -> str:
+        """That a value is beyond the bound, in words."""
+        return f"not {self.text}: {told(value, self.figure)}, bound {told(bound, self.figure)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Goals:
@@ -86,8 +93,14 @@ class Goals:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The figures that are shown: those that count, and what they cost in wear."""
-        return tuple(dict.fromkeys([*self.figures, WEAR]))
+        """The figures that are shown: those that count, and what they cost; two at least."""
+        every = tuple(dict.fromkeys([*self.figures, *COSTS]))
+        return every[: max(2, len(self.figures) + (COSTS[0] not in self.figures))]
+
+    def designs_of(self, figure: str) -> tuple[str, ...]:
+        """The designs that bounds of a figure are taken from."""
+        named = (each.design for each in self.constraints if each.figure == figure)
+        return tuple(dict.fromkeys(each for each in named if each is not None))
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -156,7 +169,7 @@ def _constraint(text: str) -> Constraint:
             "DESIGN\" behind it if it is so many times that design's, such as "
             '"erases <= 1.1 of base"'
         ) from None
-    return Constraint(text, check_figure(figure), sign == "<=", factor, design)
+    return Constraint(text.strip(), check_figure(figure), sign == "<=", factor, design)
 
 
 def fronts(costs: Sequence[Sequence[float]]) -> Iterator[list[int]]:
@@ -165,15 +178,27 @@ def fronts(costs: Sequence[Sequence[float]]) -> Iterator[list[int]]:
     >>> list(fronts([(1, 5), (2, 2), (3, 3), (5, 1)]))
     [[0, 1, 3], [2]]
     """
-    left = list(range(len(costs)))
-    while left:
-        best = [one for one in left if not any(_beats(costs[each], costs[one]) for each in left)]
-        yield best
-        taken = set(best)
-        left = [one for one in left if one not in taken]
+    points = [tuple(each) for each in costs]
+    beaten: list[list[int]] = [[] for _ in points]
+    # By how many others each one is beaten that are on no front yet.
+    left = [0] * len(points)
+    for one, other in combinations(range(len(points)), 2):
+        for winner, loser in ((one, other), (other, one)):
+            if _beats(points[winner], points[loser]):
+                beaten[winner].append(loser)
+                left[loser] += 1
+    front = [place for place, count in enumerate(left) if count == 0]
+    while front:
+        yield front
+        following = []
+        for winner in front:
+            for loser in beaten[winner]:
+                left[loser] -= 1
+                if left[loser] == 0:
+                    following.append(loser)
+        front = sorted(following)
 
 
 def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
     """Whether one is better, and nowhere worse."""
-    no_worse = all(mine <= its for mine, its in zip(one, other, strict=True))
-    return no_worse and tuple(one) != tuple(other)
+    return one != other and all(mine <= its for mine, its in zip(one, other, strict=True))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinytail import units
 from tinytail.comparison.result import (
     Comparison,
     DesignResult,
@@ -19,21 +19,24 @@ from tinytail.comparison.result import (
 )
 from tinytail.engine import arguments, catalog, native
 from tinytail.engine.options import RunSpec
-from tinytail.errors import UsageError, suggestion
+from tinytail.errors import OutputError, UsageError, suggestion
 from tinytail.files.whole import FileOutput
 from tinytail.inputs.libraries import library, require
 from tinytail.searches.goals import Goals, fronts
-from tinytail.searches.trials import Found, Outcome, excess_of
+from tinytail.searches.runs import Outcome
+from tinytail.searches.trials import Found, bound_of
 from tinytail.sweeps.axes import Grid
 from tinytail.sweeps.cells import Cell
 from tinytail.sweeps.dataset import read_table
-from tinytail.sweeps.plan import Plan, command, is_of_design
+from tinytail.sweeps.plan import Plan, command, is_of_design, logical_bytes
 from tinytail.sweeps.rows import shown
 from tinytail.verdict import seeds, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# What the head of a design file begins with.
+FOUND = "Found by a search for:"
 # What is in the way of a combination, by the code of its doubt.
 DOUBTS = {
     "partial": "its run ended early",
@@ -60,7 +63,9 @@ class Candidate:
             are not those of a drive that could do this for ever.
         is_best: Whether it is on the front: it has no faults, and no other one is better in one
             objective and nowhere worse.
-        command: The command line that makes its first long run again.
+        logical_bytes: What its drive holds for the host.
+        spec: Its first long run.
+        adjusted: Values that follow the drive in place of those of its design's file.
     """
 
     name: str
@@ -70,7 +75,14 @@ class Candidate:
     short: Mapping[str, float | None] | None
     faults: tuple[str, ...]
     is_best: bool
-    command: str
+    logical_bytes: int
+    spec: RunSpec = field(repr=False)
+    adjusted: Mapping[str, Any] = field(repr=False, default_factory=dict)
+
+    @property
+    def command(self) -> str:
+        """The command line that makes its first long run again."""
+        return command(self.spec)
 
     @property
     def title(self) -> str:
@@ -94,6 +106,9 @@ class Search:
         errors: Why, each reason once.
         combinations: How many there are.
         refused: How many can't run, of those that were looked at.
+        alike: How many did the same in long runs as another one, or as a reference.
+        waiting: How many were not confirmed, though they kept all constraints in their short runs.
+        notes: What is to be said of it.
         seeds: With how many seeds each one was confirmed.
         requests: The requests of a long run; None for all that the workload has.
         proxies: By which figure short runs were judged, where they have too few requests for one.
@@ -110,6 +125,9 @@ class Search:
     errors: tuple[str, ...]
     combinations: int
     refused: int
+    alike: int
+    waiting: int
+    notes: tuple[str, ...]
     seeds: int
     requests: int | None
     proxies: Mapping[str, str]
@@ -159,6 +177,8 @@ class Search:
     def write_designs(self, folder: str | os.PathLike[str]) -> list[str]:
         """Writes each combination on the front as a design file, `front-1.toml` and so on.
 
+        Those that another search has written there are removed.
+
         Returns:
             The paths of the files.
 
@@ -166,27 +186,41 @@ class Search:
             UsageError: `folder` is not a path.
             OutputError: a file cannot be written.
         """
-        into = arguments.name("folder", folder)
+        into = Path(arguments.name("folder", folder))
         found = []
+        try:
+            into.mkdir(parents=True, exist_ok=True)
+            for old in into.glob("front-*.toml"):
+                if old.read_text("utf-8").startswith(f"# {FOUND}"):
+                    old.unlink()
+        except (OSError, UnicodeDecodeError) as error:
+            said = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise OutputError(f"cannot write designs to {into}: {said}") from error
         for each in self.front:
-            path = Path(into) / f"{each.name}.toml"
-            output = FileOutput(str(path), "the folder of designs")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            output.write(self._design_text(each).encode())
-            found.append(str(path))
+            path = str(into / f"{each.name}.toml")
+            FileOutput(path, "the folder of designs").write(self._design_text(each, path).encode())
+            found.append(path)
         return found
 
-    def _design_text(self, candidate: Candidate) -> str:
-        words = _words(candidate.settings, of_design=True)
-        beside = _words(candidate.settings, of_design=False)
+    def _design_text(self, candidate: Candidate, path: str) -> str:
+        """A file that needs nothing else to give the figures that it was found by."""
+        spec = candidate.spec
+        of_file = [word for word in spec.settings if is_of_design(word.partition("=")[0])]
+        others = tuple(word for word in spec.settings if word not in of_file)
+        adjusted = [
+            word
+            for word in arguments.settings(candidate.adjusted)
+            if is_of_design(word.partition("=")[0])
+        ]
+        again = command(replace(spec, design=path, settings=others))
         figures = (f"{name} = {cell.mean:.6g}" for name, cell in candidate.figures.items())
         said = [
-            f"Found by a search for: {self.goals.title}",
+            f"{FOUND} {self.goals.title}",
             f"It is {candidate.title}, with {', '.join(figures)}",
-            *(f"together with --set {word}" for word in beside),
+            f"{again} --seeds {self.seeds}",
         ]
         lines = [f"# {' '.join(each.split())}" for each in said]
-        text = catalog.file_text("design", candidate.design, settings=words)
+        text = catalog.file_text("design", candidate.design, settings=[*of_file, *adjusted])
         return "\n".join([*lines, text])
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,6 +231,9 @@ class Search:
             "failed": self.failed,
             "combinations": self.combinations,
             "refused": self.refused,
+            "alike": self.alike,
+            "waiting": self.waiting,
+            "notes": list(self.notes),
             "seeds": self.seeds,
             "requests": self.requests,
             "requests_short": self.goals.requests_short,
@@ -213,6 +250,7 @@ def _document(candidate: Candidate) -> dict[str, Any]:
         "settings": dict(candidate.settings),
         "is_best": candidate.is_best,
         "verdict": candidate.verdict,
+        "logical_bytes": candidate.logical_bytes,
         "figures": {
             name: {end: getattr(cell, end) for end in ("mean", "low", "high", "runs")}
             for name, cell in candidate.figures.items()
@@ -225,6 +263,14 @@ def _document(candidate: Candidate) -> dict[str, Any]:
 def search_of(goals: Goals, found: Found, folder: str, *, is_kept: bool) -> Search:
     """What a search returns, from what it has found."""
     candidates, references = _candidates(goals, found)
+    best = [each for each in candidates if each[0].is_best]
+    comparison = _comparison(found, [*references, *best], folder)
+    if comparison is not None:
+        used = {each.design: _used(each) for each in comparison.results}
+        candidates = [
+            (replace(each, adjusted=used.get(each.name, {})), outcome)
+            for each, outcome in candidates
+        ]
     errors = dict.fromkeys(each.short.error for each in found.trials if each.short.error)
     return Search(
         goals=goals,
@@ -233,14 +279,15 @@ def search_of(goals: Goals, found: Found, folder: str, *, is_kept: bool) -> Sear
         errors=tuple(errors),
         combinations=len(found.plan.grid),
         refused=found.refused,
+        alike=found.alike,
+        waiting=found.waiting,
+        notes=found.notes,
         seeds=found.plan.seeds,
         requests=found.plan.options.get("requests"),
         proxies=found.proxies,
         candidates=tuple(each for each, _ in candidates),
         references=tuple(each for each, _ in references),
-        comparison=_comparison(
-            found, [*references, *(each for each in candidates if each[0].is_best)], folder
-        ),
+        comparison=comparison,
         folder=folder if is_kept else None,
         partial=found.partial,
     )
@@ -290,7 +337,8 @@ def _candidate(
         short=None,
         faults=tuple(_faults(goals, found, outcome)),
         is_best=False,
-        command=command(spec),
+        logical_bytes=logical_bytes(spec),
+        spec=spec,
     )
 
 
@@ -302,14 +350,17 @@ def _faults(goals: Goals, found: Found, outcome: Outcome) -> Iterator[str]:
         if outcome.figure(name) is None:
             yield f"too few requests for {name}"
     for each in goals.constraints:
-        excess = excess_of(each, outcome, found.references)
-        if excess is not None and excess > 0:
-            yield f"not {each.text}: {units.percent(100 * excess)} beyond"
+        value, bound = outcome.figure(each.figure), bound_of(each, found.references)
+        if bound is None:
+            yield f"nothing to hold {each.figure} against: {each.design} has none"
+        elif value is not None and each.excess(value, bound) > 0:
+            yield each.said(value, bound)
     yield from (DOUBTS[each] for each in outcome.doubts)
 
 
 def _costs(goals: Goals, outcome: Outcome) -> list[float]:
-    return [each.cost(outcome.figure(each.figure) or 0.0) for each in goals.objectives]
+    values = [(each, outcome.figure(each.figure)) for each in goals.objectives]
+    return [math.inf if value is None else each.cost(value) for each, value in values]
 
 
 def _named(goals: Goals, pairs: Sequence[_Pair]) -> list[_Pair]:
@@ -333,12 +384,6 @@ def _settings(plan: Plan, values: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in values.items() if name == "device"}
     keys = {word.partition("=")[0] for word in spec.settings}
     return given | {name: value for name, value in values.items() if name in keys}
-
-
-def _words(settings: Mapping[str, Any], *, of_design: bool) -> list[str]:
-    """Those settings of a combination, as behind `--set`, that a design file has, or the others."""
-    chosen = {k: v for k, v in settings.items() if k != "device" and is_of_design(k) is of_design}
-    return list(arguments.settings(chosen))
 
 
 def _comparison(found: Found, pairs: Sequence[_Pair], folder: str) -> Comparison | None:
@@ -382,6 +427,11 @@ def _comparison(found: Found, pairs: Sequence[_Pair], folder: str) -> Comparison
         errors=(),
         seeds=plan.seeds,
     )
+
+
+def _used(result: DesignResult) -> dict[str, Any]:
+    """The values that follow the drive, by section and key."""
+    return {f"{each.section}.{each.key}": each.used for each in result.adjusted}
 
 
 def _of_files(candidate: Candidate) -> dict[str, Any]:

@@ -6,29 +6,23 @@ chosen depends on results alone: a search that is made again runs what is missin
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from typing import Any
 
-from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
-from tinytail.engine.jobs import DesignProgress, ProgressCallback
-from tinytail.errors import RunError
+from tinytail.errors import RunError, UsageError
 from tinytail.inputs.libraries import library
 from tinytail.searches.goals import Constraint, Goals, fronts
+from tinytail.searches.runs import Outcome, Runs
 from tinytail.sweeps.axes import Grid
-from tinytail.sweeps.cells import Cell, cell, is_of_numbers
-from tinytail.sweeps.dataset import Dataset, read_table
-from tinytail.sweeps.plan import Plan, Point
-from tinytail.sweeps.rows import FIGURES, row
-from tinytail.sweeps.run import Tally, run_here
-from tinytail.verdict.findings import is_bound, lacks_gc
-from tinytail.verdict.percentiles import PERCENTILES
+from tinytail.sweeps.cells import is_of_numbers
+from tinytail.sweeps.plan import Plan
+from tinytail.sweeps.run import Tally
+from tinytail.verdict.percentiles import PERCENTILES, SAMPLES_BEYOND
 
 # So many combinations are asked for at once, however many processors there are.
 BATCH_MIN = 8
@@ -37,40 +31,14 @@ BATCHES_MAX = 16
 CHECKED_MAX = 1024
 # After so many questions for each trial the space is taken for searched through.
 QUESTIONS_MAX = 20
+# Where few combinations can run, so many more are looked at.
+DRAWS_MIN = 10_000
 # A combination that is beyond a bound by less of it in a short run may keep it in long ones.
 DOUBT = 0.05
 # So many times as many as are wanted are confirmed at most, where some turn out to have a fault.
 ROUNDS_MAX = 3
-# With one of these findings a figure is not that of the design, and may look better than it is.
-DOUBTS = ("partial", "borrowed", "saturated")
-_COLUMNS = ("point", "error", "findings", "event_hash", *(each.name for each in FIGURES))
-
 # The position of a combination on each group of zipped axes.
 Place = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of the runs of one combination, or of a design as it is.
-
-    Attributes:
-        points: The points, in the order of their seeds.
-        cells: Its figures over the seeds.
-        hashes: The hashes of all events.
-        doubts: Why its figures are not those of the design: codes of findings, and `bound` if it
-            has no GC, or one that takes no time.
-        error: Why it failed; None if it did not.
-    """
-
-    points: tuple[str, ...]
-    cells: Mapping[str, Cell]
-    hashes: tuple[str, ...]
-    doubts: tuple[str, ...]
-    error: str | None
-
-    def figure(self, name: str) -> float | None:
-        """A figure, the mean over the seeds."""
-        return self.cells[name].mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +67,9 @@ class Found:
         proxies: By which figure short runs were judged, where they have too few requests.
         plan: The plan of the long runs.
         refused: How many combinations can't run, of those that were looked at.
+        alike: How many did the same in long runs as another one or as a reference.
+        waiting: How many were not confirmed, though their short runs kept all constraints.
+        notes: What is to be said of the search.
         partial: Whether it was interrupted.
     """
 
@@ -108,86 +79,10 @@ class Found:
     proxies: Mapping[str, str]
     plan: Plan
     refused: int
+    alike: int
+    waiting: int
+    notes: tuple[str, ...]
     partial: bool
-
-
-class Runs:
-    """The runs of a search: those that the dataset has, and those that are made."""
-
-    def __init__(
-        self,
-        dataset: Dataset,
-        folder: str,
-        plan: Plan,
-        jobs: int,
-        progress: ProgressCallback | None,
-        say: Callable[[str], None],
-    ) -> None:
-        self._dataset = dataset
-        self._axes = plan.grid.axes
-        self._jobs = jobs
-        self._progress = progress
-        self._say = say
-        self._shared = native.share([])
-        table = read_table(folder, self._axes, [*_COLUMNS, "result"])
-        self._known = {each["point"]: _distilled(each) for each in _rows(table)}
-        self._ended: list[DesignProgress] = []
-
-    def make(self, points: Sequence[Point], tally: Tally) -> None:
-        """Runs those points that are not there yet.
-
-        Raises:
-            KeyboardInterrupt: by Ctrl-C. What has ended is kept.
-        """
-        missing = {each.id: each for each in points if each.id not in self._known}
-        tally.ended += len({each.id for each in points}) - len(missing)
-
-        def keep(record: dict[str, Any]) -> None:
-            self._dataset.add(record)
-            self._known[record["point"]] = _distilled(row(record, self._axes))
-
-        def tell(parts: Sequence[DesignProgress]) -> None:
-            if self._progress is not None:
-                self._progress([*self._ended, *parts])
-
-        run = iter(missing.values())
-        if not run_here(run, self._jobs, keep, tally, tell, self._say, self._shared):
-            raise KeyboardInterrupt
-
-    def end_stage(self, tally: Tally) -> None:
-        """Ends a part of the search."""
-        self._ended.append(replace(tally.progress(), status="finished"))
-
-    def outcome(self, points: Sequence[Point]) -> Outcome:
-        """What came of some points, of which each has another seed."""
-        rows = [self._known[each.id] for each in points]
-        return Outcome(
-            tuple(each.id for each in points),
-            {name: cell({}, rows, name) for name in _figures()},
-            tuple(each["event_hash"] or "" for each in rows),
-            tuple(dict.fromkeys(chain(*(each["doubts"] for each in rows)))),
-            next((each["error"] for each in rows if each["error"] is not None), None),
-        )
-
-
-def _figures() -> Iterator[str]:
-    return (each.name for each in FIGURES if not each.name.endswith((".low", ".high")))
-
-
-def _rows(table: Any) -> Iterator[dict[str, Any]]:
-    for batch in table.to_batches(max_chunksize=100):
-        yield from batch.to_pylist()
-
-
-def _distilled(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept at hand of a row: results are large."""
-    found = {name: row.get(name) for name in _COLUMNS}
-    doubts = [code for code in row.get("findings") or () if code in DOUBTS]
-    text = row.get("result")
-    if text is not None:
-        result = DesignResult.from_dict(json.loads(text))
-        doubts += ["no_gc"] * lacks_gc(result) + ["bound"] * is_bound(result)
-    return found | {"doubts": doubts}
 
 
 class Search:
@@ -210,6 +105,10 @@ class Search:
         self._references: dict[str, Outcome] = {}
         self._bounds: dict[str, Outcome] = {}
         self._proxies: dict[str, str] = {}
+        self._confirmed: list[Trial] = []
+        self._alike = 0
+        self._waiting = 0
+        self._notes: list[str] = []
 
     def run(self) -> Found:
         """Tries combinations and confirms the best of them.
@@ -218,20 +117,22 @@ class Search:
             RunError: a design that others are held against failed, or no combination has the
                 figures that are wanted.
         """
-        confirmed: list[Trial] = []
         is_partial = False
         try:
             self._explore()
-            confirmed = self._confirm()
+            self._confirm()
         except KeyboardInterrupt:
             is_partial = True
         return Found(
             tuple(self._trials.values()),
-            tuple(confirmed),
+            tuple(self._confirmed),
             self._references,
             self._proxies,
             self._long,
             sum(not each for each in self._able.values()),
+            self._alike,
+            self._waiting,
+            tuple(self._notes),
             is_partial,
         )
 
@@ -244,6 +145,7 @@ class Search:
         if len(self._short.grid) <= CHECKED_MAX:
             able = [place for place in every if self._can_run(place)]
             wanted = min(wanted, len(able))
+            self._note_useless(able)
         tally = Tally(wanted + len(self._goals.references), 0, "trials")
         self._hold_against(tally)
         batch = max(BATCH_MIN, wanted // BATCHES_MAX)
@@ -253,6 +155,18 @@ class Search:
         else:
             self._sample(wanted, batch, tally)
         self._runs.end_stage(tally)
+
+    def _note_useless(self, able: Sequence[Place]) -> None:
+        """Says which values can't run in any combination."""
+        for index, group in enumerate(self._short.grid.groups):
+            used = {place[index] for place in able}
+            for position in range(len(group[0].values)):
+                if position in used:
+                    continue
+                place = next(each for each in self._able if each[index] == position)
+                said = ", ".join(f"{axis.name} = {axis.values[position]}" for axis in group)
+                why = self._short.fault(self._values(place))
+                self._notes.append(f"no combination with {said} can run: {why}")
 
     def _can_run(self, place: Place) -> bool:
         if place not in self._able:
@@ -267,8 +181,8 @@ class Search:
         study, space = self._study()
         draw = random.Random(self._short.seed).randrange
         sizes = [len(group[0].values) for group in self._short.grid.groups]
-        others = (tuple(map(draw, sizes)) for _ in range(QUESTIONS_MAX * wanted))
-        for _ in range(QUESTIONS_MAX * wanted // batch):
+        others = (tuple(map(draw, sizes)) for _ in range(DRAWS_MIN + QUESTIONS_MAX * wanted))
+        for _ in range(1 + QUESTIONS_MAX * wanted // batch):
             asked: dict[Place, Any] = {}
             for _ in range(batch):
                 each = study.ask(space)
@@ -319,16 +233,45 @@ class Search:
     def _hold_against(self, tally: Tally) -> None:
         """Runs the designs that others are held against short, and finds what short runs have."""
         self._bounds = self._run_references(self._short, tally)
+        short, requests = self._goals.requests_short, self._long.options.get("requests")
         for name in self._goals.figures:
-            known = [each for each in _shallower(name) if self._have(each)]
+            of = self._goals.designs_of(name) or self._goals.references[:1]
+            lacking = [each for each in of if not self._known(name, each)]
+            if lacking:
+                raise RunError(f"{lacking[0]} has no {name} in a short run, of {short:,} requests")
+            known = [each for each in _shallower(name) if self._has(each, of)]
             if not known:
-                requests = self._goals.requests_short
-                raise RunError(f"a short run, of {requests:,} requests, has no {name}")
+                raise RunError(f"{', '.join(of)} have too few requests for {name} in a short run")
             if known[0] != name:
                 self._proxies[name] = known[0]
+                self._check_long(name, self._bounds[of[0]], requests)
+        if any(_needs_no_gc(each) for each in self._bounds.values()):
+            self._notes.append(
+                f"short runs, of {short:,} requests, are too short to need GC: what is best in "
+                "them may not be so in long ones; give more requests_short"
+            )
 
-    def _have(self, figure: str) -> bool:
-        return all(each.figure(figure) is not None for each in self._bounds.values())
+    def _known(self, figure: str, design: str) -> bool:
+        """Whether a design has a figure, or one of the shallower percentiles."""
+        return any(self._has(each, (design,)) for each in _shallower(figure))
+
+    def _has(self, figure: str, designs: Sequence[str]) -> bool:
+        return all(self._bounds[each].figure(figure) is not None for each in designs)
+
+    def _check_long(self, figure: str, short: Outcome, requests: int | None) -> None:
+        """Refuses a percentile for which even long runs have too few requests."""
+        kind, _, key = figure.partition(".")
+        [one_in] = [each.one_in for each in PERCENTILES if each.key == key]
+        count = short.figure(f"{kind}.count")
+        if requests is None or not count:
+            return
+        needed = math.ceil(one_in * SAMPLES_BEYOND * self._goals.requests_short / count)
+        # The share of reads varies from run to run.
+        if requests < 0.9 * needed:
+            raise UsageError(
+                f"{figure} needs about {needed:,} requests, and a long run has {requests:,}: give "
+                "more, or a percentile that is less deep"
+            )
 
     def _run_references(self, plan: Plan, tally: Tally) -> dict[str, Outcome]:
         points = {}
@@ -360,7 +303,7 @@ class Search:
             for axis in group
         }
 
-    def _confirm(self) -> list[Trial]:
+    def _confirm(self) -> None:
         """Runs the best combinations long, with other seeds than the short runs had.
 
         For those that turn out to have a fault others are taken, up to a limit.
@@ -369,15 +312,17 @@ class Search:
         tried = map(self._composition, ranked)
         beside = tuple(dict.fromkeys([*self._goals.references, *tried]))
         self._long = replace(self._long, beside=beside)
-        confirmed: list[Trial] = []
+        may_do = {id(each): self._may_do(each.short) for each in ranked}
         tally = Tally(len(self._goals.references) * self._long.seeds, 0, "confirmed")
         self._references = self._run_references(self._long, tally)
         seen = {each.hashes for each in self._references.values()}
         refuted: Counter[str] = Counter()
         lack, budget = self._goals.confirm, ROUNDS_MAX * self._goals.confirm
+        self._waiting = sum(may_do.values())
         while lack and ranked and budget > 0:
-            # What was refuted may be so with other values too: other compositions come first.
-            ranked = sorted(ranked, key=lambda each: refuted[self._composition(each)])
+            # What was refuted may be so with other values too: of those that may keep all bounds
+            # other compositions come first.
+            ranked.sort(key=lambda each: (not may_do[id(each)], refuted[self._composition(each)]))
             chosen, ranked = ranked[:lack], ranked[lack:]
             budget -= len(chosen)
             tally.total += len(chosen) * self._long.seeds
@@ -386,14 +331,16 @@ class Search:
             for trial, of in zip(chosen, points, strict=True):
                 outcome = self._runs.outcome(of)
                 # Of two that do the same one is enough.
-                if outcome.error is not None or outcome.hashes not in seen:
-                    confirmed.append(replace(trial, long=outcome))
+                if outcome.error is None and outcome.hashes in seen:
+                    self._alike += 1
+                else:
+                    self._confirmed.append(replace(trial, long=outcome))
                     has_fault = self._has_fault(outcome)
                     lack -= not has_fault
                     refuted[self._composition(trial)] += has_fault
                 seen.add(outcome.hashes)
+            self._waiting = sum(may_do[id(each)] for each in ranked)
         self._runs.end_stage(tally)
-        return confirmed
 
     def _composition(self, trial: Trial) -> str:
         return self._short.spec_at(trial.values).design
@@ -401,7 +348,9 @@ class Search:
     def _has_fault(self, outcome: Outcome) -> bool:
         if outcome.error is not None or outcome.doubts:
             return True
-        return any(each > 0 for each in self._excesses(outcome, self._references, {}).values())
+        has_all = all(outcome.figure(each) is not None for each in self._goals.figures)
+        excesses = self._excesses(outcome, self._references, {})
+        return not has_all or any(each > 0 for each in excesses.values())
 
     def _ranked(self) -> list[Trial]:
         """The combinations by their short runs, the best first.
@@ -464,19 +413,24 @@ class Search:
         found = {}
         for each in self._goals.constraints:
             judged = replace(each, figure=proxies.get(each.figure, each.figure))
-            excess = excess_of(judged, outcome, references)
+            value, bound = outcome.figure(judged.figure), bound_of(judged, references)
             # What has no such figure keeps no bound of it.
-            found[each.text] = math.inf if excess is None else excess
+            if value is None or bound is None:
+                found[each.text] = math.inf
+            else:
+                found[each.text] = judged.excess(value, bound)
         return found
 
 
-def excess_of(
-    constraint: Constraint, outcome: Outcome, references: Mapping[str, Outcome]
-) -> float | None:
-    """By what part of a bound an outcome is beyond it; None if there is no such figure."""
-    bound = constraint.bound(lambda design: references[design].figure(constraint.figure))
-    value = outcome.figure(constraint.figure)
-    return None if value is None or bound is None else constraint.excess(value, bound)
+def bound_of(constraint: Constraint, references: Mapping[str, Outcome]) -> float | None:
+    """A bound; None if the design that it is taken from has no such figure."""
+    return constraint.bound(lambda design: references[design].figure(constraint.figure))
+
+
+def _needs_no_gc(outcome: Outcome) -> bool:
+    """Whether a run wrote and no GC was due."""
+    has_written = bool(outcome.figure("write.count"))
+    return has_written and not outcome.figure("gc_count") and not outcome.doubts
 
 
 def _shallower(figure: str) -> list[str]:

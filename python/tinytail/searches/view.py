@@ -37,8 +37,8 @@ def search_view(search: Search, width: int, *, unicode: bool = True) -> Renderab
     stars = findings([cell for each in every for cell in each.figures.values()])
     for line in [*lines, *_refuted(search.candidates), *stars]:
         parts += wrapped(Text(line), width, indent=2)
-    if search.candidates and not search.front:
-        line = "No combination is on the front: each one has a fault, or a design is better."
+    if not search.front and not search.partial:
+        line = "No combination is on the front: each has a fault, or a design is as good or better."
         parts += wrapped(Text(line, "bold"), width)
     if search.comparison is not None:
         parts += [Text(), verdict_view(search.comparison, width, unicode=unicode)]
@@ -48,19 +48,22 @@ def search_view(search: Search, width: int, *, unicode: bool = True) -> Renderab
 def _head(search: Search) -> list[str]:
     goals = search.goals
     tried = f"{units.count(search.tried)} of {units.count(search.combinations)} combinations tried"
+    alike = "did the same as another or as a design"
     told = {"can't run": search.refused, "failed": search.failed}
     beside = ", ".join(f"{units.count(count)} {what}" for what, count in told.items() if count)
     failed = f" ({beside})" if beside else ""
-    short = f"by runs of {units.count(goals.requests_short)} requests"
+    short = f"by runs of up to {units.count(goals.requests_short)} requests"
     runs = "1 seed" if search.seeds == 1 else f"{search.seeds} seeds"
     long = "all requests" if search.requests is None else units.count(search.requests)
     confirmed = f"{len(search.candidates)} confirmed by {runs} of {long}"
+    confirmed += f", {search.alike} {alike}" if search.alike else ""
+    confirmed += f", {search.waiting} more kept all constraints when tried" * bool(search.waiting)
     lines = [goals.title, f"{tried}{failed} {short}, {confirmed}" + ", PARTIAL" * search.partial]
     for name, proxy in search.proxies.items():
         lines.append(f"short runs have too few requests for {name} and were judged by {proxy}")
     lines += [f"failed: {error}" for error in search.errors[:ERRORS_MAX]]
     more = len(search.errors) - ERRORS_MAX
-    return [*lines, f"and {more} more kinds of errors"] if more > 0 else lines
+    return [*lines, *([f"and {more} more kinds of errors"] if more > 0 else []), *search.notes]
 
 
 def _beaten(candidate: Candidate) -> str:
@@ -85,10 +88,14 @@ def _table(search: Search, every: list[Candidate]) -> Table:
     table = list_table("")
     for name in search.goals.shown:
         table.add_column(Text(name), justify="right", overflow="fold")
+    has_space = len({each.logical_bytes for each in every}) > 1
+    if has_space:
+        table.add_column(Text("space"), justify="right")
     table.add_column(Text("when tried"), justify="right")
     for each in every:
         cells = [told(cell, name, search.seeds) for name, cell in each.figures.items()]
         short = None if each.short is None else each.short[first]
         tried = "" if short is None else value(short, first)
-        table.add_row(Text(each.name), *map(Text, cells), Text(tried))
+        space = [units.memory(each.logical_bytes)] if has_space else []
+        table.add_row(Text(each.name), *map(Text, [*cells, *space, tried]))
     return table

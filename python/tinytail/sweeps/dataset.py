@@ -31,7 +31,7 @@ MANIFEST = "sweep.json"
 JOURNAL = "journal.jsonl"
 POINTS = "points"
 # What each line of the journal has.
-RECORD = ("point", "design", "device", "workload", "seed", "values", "error", "result")
+RECORD = ("point", "design", "device", "workload", "seed", "requests", "values", "error", "result")
 NAME_BYTES_MAX = 255
 # After so many points their rows go from the journal into files of their own.
 ROWS_MAX = 1000

@@ -157,11 +157,8 @@ class Plan:
         """Why a combination can't run, as far as that is known without reading a workload."""
         return self._fault(values, self.designs or (values["design"],))
 
-    def check(self, then: str = "these points are recorded as failed") -> list[str]:
+    def check(self) -> list[str]:
         """Finds, before anything runs, whatever is wrong with all values of an axis.
-
-        Args:
-            then: what becomes of values with which nothing can run.
 
         Returns:
             What is to be said: values of axes with which nothing can run.
@@ -170,7 +167,7 @@ class Plan:
             UsageError, ConfigError, WorkloadError: an unknown axis, one that contradicts another,
                 or a fixed part with which nothing can run.
         """
-        start = self._start()
+        start = self.runnable()
         notes = []
         for group in self.grid.groups:
             count = len(group[0].values)
@@ -184,12 +181,17 @@ class Plan:
                 if refused:
                     said = ", ".join(f"{name} = {value}" for name, value in values.items())
                     notes.append(
-                        f"{said} can't run with {', '.join(refused)}: {then}. {faults[refused[0]]}"
+                        f"{said} can't run with {', '.join(refused)}: these points are recorded as "
+                        f"failed. {faults[refused[0]]}"
                     )
         return notes
 
-    def _start(self) -> dict[str, Any]:
-        """The first combination that every design can run."""
+    def runnable(self) -> dict[str, Any]:
+        """The first combination that every design can run.
+
+        Raises:
+            UsageError, ConfigError, WorkloadError: there seems to be none; why the first can't.
+        """
         first: TinytailError | None = None
         for values in chain(
             islice(self.grid, _TRIED_MAX), islice(self._one_by_one(), _CHECKED_MAX)
@@ -471,6 +473,19 @@ def is_of_workload(name: str) -> bool:
     """Whether an axis, or a value behind `--set`, decides what the host does."""
     section = _bare(name.strip()).partition(".")[0]
     return name == "workload" or name in AXIS_OPTIONS or _sections().get(section) == "workload"
+
+
+def logical_bytes(spec: RunSpec) -> int:
+    """What the drive of a run holds for the host.
+
+    Raises:
+        ConfigError: there is no such drive or design, or it is faulty.
+    """
+    words = [word for word in spec.settings if not is_of_workload(word.partition("=")[0])]
+    [fit] = catalog.fits(
+        spec.device, [spec.design], state=spec.state, image=spec.image, settings=words
+    )
+    return fit.logical_bytes
 
 
 @lru_cache(maxsize=4096)

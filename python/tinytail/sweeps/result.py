@@ -56,13 +56,19 @@ class Sweep:
         """A sweep of those rows of a table that are its points, in their order.
 
         Of rows at the same place the last counts: a design that was added later may bound the
-        addresses of the others, whose points were then run again.
+        addresses of the others, whose points were then run again. The short runs of a search are
+        none of its points.
         """
         found: dict[tuple[int, ...], int] = {}
         groups = [_Places(group) for group in of.grid.groups]
         if of.designs:
             groups.append(_Places((Axis("design", of.designs),)))
         groups.append(_Places((Axis("seed", tuple(range(of.seed, of.seed + of.seeds))),)))
+        if all(axis.name != "requests" for axis in of.grid.axes):
+            compute = library("pyarrow.compute", "a sweep")
+            asked, column = of.fixed.get("requests"), table["requests"]
+            has_asked = compute.is_null(column) if asked is None else compute.equal(column, asked)
+            table = table.filter(has_asked)
         columns = [each.positions(table) for each in groups]
         for position, place in enumerate(zip(*columns, strict=True)):
             if None not in place:

@@ -14,7 +14,7 @@ from tinytail.sweeps.axes import Axis, Type, type_of
 from tinytail.verdict.percentiles import LATENCIES, Kind, latency_of
 
 # Raised when a reader of an older dataset could misread a newer one.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ _WHAT_RUNS = (
     Column("device", "string", "The device."),
     Column("workload", "string", "The workload."),
     Column("seed", "int64", "Seed of whatever is random."),
+    Column("requests", "int64", "How many requests were asked for; null if all that there are."),
 )
 _SCALARS = (
     ("gc_blocked_read_percent", "Reads of which some page waited for a resource locked by GC."),

@@ -52,6 +52,7 @@ def record(point: Point, outcome: Mapping[str, Any]) -> Record:
         "device": spec.device,
         "workload": spec.workload,
         "seed": spec.seed,
+        "requests": spec.requests,
         "values": dict(point.values),
         "command": command(spec),
         **outcome,

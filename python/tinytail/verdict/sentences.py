@@ -126,11 +126,15 @@ def _adjustments(result: DesignResult) -> list[str]:
     """What of a design follows the drive: its capacity in a sentence, all else in one line."""
     lost = [item.message for item in result.adjusted if item.code == "parity_capacity"]
     changed = [
-        f"{item.key} {item.wanted} → {item.used}"
+        f"{item.key} {_as_in_file(item.wanted)} → {_as_in_file(item.used)}"
         for item in result.adjusted
         if item.code != "parity_capacity"
     ]
     return [*lost, *([f"adjusted to the drive: {', '.join(changed)}"] if changed else [])]
+
+
+def _as_in_file(value: bool | float | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def sentences(comparison: Comparison) -> list[Sentence]:

@@ -37,7 +37,8 @@ def test_what_follows_the_drive_stands_in_the_result_and_in_the_table(
         ["base"], device=SMALL, workload="randrw70-qd16", requests=200
     ).results[0]
     codes = [item.code for item in found.adjusted]
-    assert codes == ["gc_thresholds", "gc_thresholds", "gc_gate"]
+    assert codes == ["gc_thresholds", "gc_thresholds", "gc_gate", "gc_gate"]
+    assert "start quiet_channel → immediate, one_per_channel true → false" in shown
     soft = found.adjusted[0]
     assert (soft.section, soft.key, soft.wanted) == ("gc_trigger", "soft_free_percent", 30.0)
     assert isinstance(soft.used, float)

@@ -14,8 +14,8 @@ import pytest
 
 import tinytail
 from commands import RunCommand, start
-from tinytail.errors import ConfigError, RunError, UsageError
-from tinytail.searches import goals, planned, trials
+from tinytail.errors import ConfigError, OutputError, RunError, UsageError
+from tinytail.searches import goals, planned, runs
 from tinytail.sweeps import run
 from tinytail.sweeps.file import read_call
 
@@ -134,6 +134,18 @@ def test_an_interrupted_search_goes_on_where_it_ended(command: RunCommand, tmp_p
     assert (tmp_path / "s" / "designs" / "front-1.toml").exists()
 
 
+def test_what_was_confirmed_is_there_after_an_interrupt() -> None:
+    def progress(parts: Sequence[tinytail.DesignProgress]) -> None:
+        if parts[-1].design == "confirmed" and parts[-1].done >= 6:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(tinytail.Interrupted) as raised:
+        search(confirm=1, requests=50_000, jobs=1, progress=progress, constraints=["erases <= 1"])
+    found = raised.value.comparison
+    assert isinstance(found, tinytail.Search)
+    assert len(found.candidates) >= 1
+
+
 def test_an_interrupt_in_python_holds_what_was_found() -> None:
     def progress(_: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)
@@ -168,6 +180,51 @@ def test_a_design_of_the_front_gives_the_figures_that_it_was_found_by(tmp_path: 
     assert best.title in Path(file).read_text()
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        # A drive with little spare space, so that thresholds and the gate follow it.
+        {"device": "modern-tlc-2t-small", "requests_short": 10_000},
+        # Values for all runs, of the design, the device and the workload.
+        {
+            "settings": {
+                "gc_trigger.soft_free_percent": 20.0,
+                "host.over_provisioning_percent": 40,
+                "synthetic.queue_depth": 32,
+            },
+            "axes": {"+gc": ["preemptible"]},
+        },
+        {"axes": {"host.over_provisioning_percent": [8, 30], "gc.write_points": [2]}},
+    ],
+)
+def test_the_command_in_a_design_file_gives_the_figures_again(
+    changed: dict[str, Any], command: RunCommand, tmp_path: Path
+) -> None:
+    found = search(**{"axes": {"gc.write_points": [2, 4]}, "trials": 9, "confirm": 9} | changed)
+    [path, *_] = found.write_designs(tmp_path)
+    [line] = [each for each in Path(path).read_text().splitlines() if "tinytail compare" in each]
+    outcome = command(*line.removeprefix("# tinytail ").split(), "--json", "-")
+    assert outcome.code == 0, outcome.err
+    [result] = json.loads(outcome.out)["results"]
+    front = found.front[0]
+    assert result["read"]["p99_us"] == front.figures["read.p99_us"].mean
+    assert result["erases"] == pytest.approx(front.figures["erases"].mean)
+
+
+def test_design_files_of_an_earlier_search_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("# mine")
+    (tmp_path / "front-9.toml").write_text("# mine")
+    many = search(least=["read.p99_us", "write.p99_us"], trials=100, confirm=100)
+    assert len(many.write_designs(tmp_path)) == len(many.front) > 1
+    one = search(trials=100, confirm=3)
+    assert len(one.write_designs(tmp_path)) == 1
+    left = sorted(each.name for each in tmp_path.iterdir())
+    assert left == ["front-1.toml", "front-9.toml", "mine.toml"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot write designs"):
+        one.write_designs(tmp_path / "file")
+
+
 def test_a_constraint_keeps_out_what_breaks_it() -> None:
     bound = search(
         beside=["ttflash"], trials=100, confirm=100, constraints=["write.p99_us <= 0.9 of ttflash"]
@@ -180,7 +237,7 @@ def test_a_constraint_keeps_out_what_breaks_it() -> None:
         is_broken = any(fault.startswith("not write.p99_us") for fault in each.faults)
         assert is_broken is (value > 0.9 * limit)
         assert not (is_broken and each.is_best)
-    assert any("beyond" in each.verdict for each in bound.references)
+    assert any(", bound " in each.verdict for each in bound.references)
 
 
 def test_a_design_that_is_better_is_on_the_front_in_its_place() -> None:
@@ -189,6 +246,45 @@ def test_a_design_that_is_better_is_on_the_front_in_its_place() -> None:
     [ttflash] = found.references
     assert ttflash.is_best
     assert "No combination is on the front" in found.table()
+
+
+def test_promising_combinations_are_confirmed_before_hopeless_ones() -> None:
+    found = search(confirm=1, trials=100, constraints=["read.p99_us <= 5000"])
+    # Long runs refute plane-preemptible GC: it borrows. What is far beyond the bound is not tried.
+    assert [each.design.split("+")[1] for each in found.front] == ["preemptible"]
+    tails = [each.figures["read.p99_us"].mean for each in found.candidates]
+    assert all(tail is not None and tail < 10_000 for tail in tails)
+    assert found.waiting > 0
+    assert f"{found.waiting} more kept all constraints when tried" in found.table(200)
+
+
+def test_combinations_that_do_the_same_are_counted() -> None:
+    # Nothing is collected: nothing that GC does matters.
+    fixed = {"workload": "randread-qd1", "requests": 2000, "requests_short": 2000}
+    found = search(axes={"gc.write_points": [1, 2], "+victim": ["", "fifo-victim"]}, **fixed)
+    assert (found.candidates, found.alike) == ((), 4)
+    assert "4 did the same as another or as a design" in found.table(200)
+    assert "No combination is on the front" in found.table(200)
+
+
+def test_a_value_that_changes_the_drive_says_what_it_costs_in_space() -> None:
+    axes = {"host.over_provisioning_percent": [8, 30]}
+    found = search(axes=axes, trials=100, device="modern-tlc-2t-small")
+    sizes = {
+        each.settings["host.over_provisioning_percent"]: each.logical_bytes
+        for each in found.candidates
+    }
+    assert sizes[8] > sizes[30]
+    assert "space" in found.table()
+
+
+def test_other_seeds_of_one_folder_stay_apart(tmp_path: Path) -> None:
+    axes = {"gc.write_points": [1, 2]}
+    search(axes=axes, seed=3, out=tmp_path / "s", trials=9)
+    search(axes=axes, seed=2, out=tmp_path / "s", trials=9)
+    rows = tinytail.read_sweep(tmp_path / "s").to_arrow().to_pylist()
+    # The short runs of the first have a seed of the long runs of the second.
+    assert {(row["seed"], row["requests"]) for row in rows} == {(3, 20_000), (4, 20_000)}
 
 
 def test_a_bound_never_wins() -> None:
@@ -200,9 +296,19 @@ def test_a_bound_never_wins() -> None:
 
 
 def test_what_can_not_run_is_left_out() -> None:
-    with pytest.warns(UserWarning, match="such combinations are left out"):
-        found = search(axes={"+gc": ["", "preemptible", "gc-par", "t-es"]}, trials=100)
+    found = search(axes={"+gc": ["", "preemptible", "gc-par", "t-es"]}, trials=100)
     assert (found.tried, found.refused, found.failed) == (2, 2, 0)
+    assert [note.partition(": ")[0] for note in found.notes] == [
+        "no combination with +gc = gc-par can run",
+        "no combination with +gc = t-es can run",
+    ]
+    # Each value of these can run with one of the other axis.
+    axes = {
+        "gc_trigger.soft_free_percent": [20.0, 30.0],
+        "gc_trigger.hard_free_percent": [5.0, 25.0],
+    }
+    found = search(axes=axes, trials=100)
+    assert (found.tried, found.refused, found.notes) == (3, 1, ())
 
 
 def test_a_deep_percentile_is_judged_by_one_that_short_runs_have() -> None:
@@ -210,10 +316,9 @@ def test_a_deep_percentile_is_judged_by_one_that_short_runs_have() -> None:
     assert found.proxies == {"read.p999_us": "read.p99_us"}
     assert "judged by read.p99_us" in found.table()
     assert all(each.figures["read.p999_us"].mean is not None for each in found.candidates)
-    # Long runs have none of them either.
-    found = search(least=["read.p9999_us"], trials=100, confirm=1)
-    assert found.front == ()
-    assert all("too few requests" in each.verdict for each in found.candidates)
+    # Long runs have none of them either, which short runs tell.
+    with pytest.raises(UsageError, match=r"read\.p9999_us needs about 14\d,\d+ requests"):
+        search(least=["read.p9999_us"], trials=100, confirm=1)
 
 
 def test_designs_are_a_choice() -> None:
@@ -269,6 +374,10 @@ def test_fronts_are_those_of_a_stupid_model() -> None:
         ({"constraints": ["erases <= nan"]}, "must be a number, not nan"),
         ({"constraints": ["erase <= 3"]}, 'there is no figure "erase"; did you mean "erases"?'),
         ({"constraints": "erases <= 3"}, "constraints must be a list of names"),
+        ({"designs": 5}, "designs must be a list of names"),
+        ({"designs": "base"}, "designs must be a list of names"),
+        ({"axes": [1], "designs": ["base", "pb"]}, "axes"),
+        ({"axes": {"device": ["ttflash-small"]}, "device": None}, "a search is for one drive"),
         ({"trials": 0}, "trials must be a whole number of at least 1"),
         ({"confirm": 0}, "confirm must be a whole number of at least 1"),
         ({"requests_short": 20_001}, "requests_short must be a whole number from 1 to 20000"),
@@ -285,10 +394,15 @@ def test_fronts_are_those_of_a_stupid_model() -> None:
 def test_what_can_not_be_searched_is_refused_before_anything_runs(
     changed: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trials, "run_here", None)
+    monkeypatch.setattr(runs, "run_here", None)
     with pytest.raises((UsageError, ConfigError)) as raised:
         search(**changed)
     assert said in str(raised.value)
+
+
+def test_a_figure_that_a_design_lacks_is_told() -> None:
+    with pytest.raises(RunError, match=r"base\+no-gc has no gc_times.mean_us in a short run"):
+        search(constraints=["gc_times.mean_us <= 1 of base+no-gc"])
 
 
 @pytest.mark.parametrize("changed", [{"beside": ["bas"]}, {"constraints": ["erases <= 1 of bas"]}])
@@ -317,6 +431,7 @@ def test_the_picture_has_what_was_found() -> None:
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("erases", "read.p99_us")
     with pytest.raises(UsageError, match='the goals have no figure "write'):
         found.plot("write.p99_us")
+    assert search(least=["erases"], trials=100).plot().axes[0].get_ylabel() == "erases"
 
 
 def test_a_library_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

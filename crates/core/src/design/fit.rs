@@ -26,10 +26,10 @@ pub struct Adjustment {
     /// Key in the section.
     pub key: String,
     /// The value that was asked for.
-    #[schemars(extend("type" = ["number", "string"]))]
+    #[schemars(extend("type" = ["boolean", "number", "string"]))]
     pub wanted: Value,
     /// The value that is used.
-    #[schemars(extend("type" = ["number", "string"]))]
+    #[schemars(extend("type" = ["boolean", "number", "string"]))]
     pub used: Value,
     /// A sentence that says so, with the reason.
     pub message: String,
@@ -214,20 +214,25 @@ impl Design {
     }
 
     /// Under a load that never pauses no channel falls quiet, and lowered thresholds leave no time to wait for that.
-    fn fit_gate(&mut self) -> Option<Adjustment> {
-        let waited = match &mut self.gc_gate {
+    fn fit_gate(&mut self) -> Vec<Adjustment> {
+        const QUIET: &str = "a quiet channel: its thresholds are lower, and under load no channel falls quiet";
+        const OTHERS: &str = "other GCs of its channel: its thresholds are lower, and leave no time for that";
+        let (for_quiet, for_others) = match &mut self.gc_gate {
             GcGatePolicy::Free(free) => free.start_at_once(),
-            GcGatePolicy::Rotating(rotating) => rotating.start_at_once(),
-            _ => false,
+            GcGatePolicy::Rotating(rotating) => (rotating.start_at_once(), false),
+            _ => (false, false),
         };
-        waited.then(|| Adjustment {
+        let adjusted = |key: &str, wanted: Value, used: Value, what: &str| Adjustment {
             code: "gc_gate".into(),
             section: "gc_gate".into(),
-            key: "start".into(),
-            wanted: "quiet_channel".into(),
-            used: "immediate".into(),
-            message: "GC does not wait for a quiet channel: its thresholds are lower, and under load no channel falls quiet".into(),
-        })
+            key: key.into(),
+            wanted,
+            used,
+            message: format!("GC does not wait for {what}"),
+        };
+        let quiet = for_quiet.then(|| adjusted("start", "quiet_channel".into(), "immediate".into(), QUIET));
+        let others = for_others.then(|| adjusted("one_per_channel", true.into(), false.into(), OTHERS));
+        quiet.into_iter().chain(others).collect()
     }
 
     /// Those of the thresholds that have changed, with one sentence on both.

@@ -60,9 +60,10 @@ impl Free {
         self.start == Start::Immediate && !self.one_per_channel
     }
 
-    /// Lets every GC start at once. Returns whether one waited for a quiet channel.
-    pub(crate) fn start_at_once(&mut self) -> bool {
-        std::mem::take(self).start == Start::QuietChannel
+    /// Lets every GC start at once. Returns whether one waited for a quiet channel, and whether one did for others of its channel.
+    pub(crate) fn start_at_once(&mut self) -> (bool, bool) {
+        let before = std::mem::take(self);
+        (before.start == Start::QuietChannel, before.one_per_channel)
     }
 }
 
