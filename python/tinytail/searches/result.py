@@ -63,6 +63,8 @@ class Candidate:
             are not those of a drive that could do this for ever.
         is_best: Whether it is on the front: it has no faults, and no other one is better in one
             objective and nowhere worse.
+        alike: One on the front from which it differs by no more than chance in all objectives;
+            empty if there is none.
         logical_bytes: What its drive holds for the host.
         spec: Its first long run.
         adjusted: Values that follow the drive in place of those of its design's file.
@@ -77,6 +79,7 @@ class Candidate:
     is_best: bool
     logical_bytes: int
     spec: RunSpec = field(repr=False)
+    alike: str = ""
     adjusted: Mapping[str, Any] = field(repr=False, default_factory=dict)
 
     @property
@@ -92,7 +95,10 @@ class Candidate:
     @property
     def verdict(self) -> str:
         """Whether it is on the front, or why not, in words."""
-        return "on the front" if self.is_best else "; ".join(self.faults) or "another one is better"
+        if self.is_best:
+            return "on the front"
+        beaten = f"like {self.alike} within noise" if self.alike else "another one is better"
+        return "; ".join(self.faults) or beaten
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -318,7 +324,8 @@ def _candidates(goals: Goals, found: Found) -> tuple[list[_Pair], list[_Pair]]:
     marked = [
         (replace(each, is_best=at in best), outcome) for at, (each, outcome) in enumerate(every)
     ]
-    return _named(goals, marked[: len(made)]), marked[len(made) :]
+    mine, others = marked[: len(made)], marked[len(made) :]
+    return _named(goals, mine, [each for each, _ in others if each.is_best]), others
 
 
 def _candidate(
@@ -363,8 +370,11 @@ def _costs(goals: Goals, outcome: Outcome) -> list[float]:
     return [math.inf if value is None else each.cost(value) for each, value in values]
 
 
-def _named(goals: Goals, pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Combinations with their names: the front first, then what has no faults, each by its cost."""
+def _named(goals: Goals, pairs: Sequence[_Pair], others: Sequence[Candidate]) -> list[_Pair]:
+    """Combinations with their names: the front first, then what has no faults, each by its cost.
+
+    `others` are the designs that are on the front too.
+    """
     ordered = sorted(
         pairs,
         key=lambda pair: (not pair[0].is_best, bool(pair[0].faults), _costs(goals, pair[1])),
@@ -372,10 +382,31 @@ def _named(goals: Goals, pairs: Sequence[_Pair]) -> list[_Pair]:
     count = sum(each.is_best for each, _ in ordered)
     names = [f"front-{at + 1}" for at in range(count)]
     names += [f"other-{at + 1}" for at in range(len(ordered) - count)]
-    return [
+    named = [
         (replace(each, name=name), outcome)
         for name, (each, outcome) in zip(names, ordered, strict=True)
     ]
+    best = [*(each for each, _ in named[:count]), *others]
+    return [(replace(each, alike=_alike(goals, each, best)), outcome) for each, outcome in named]
+
+
+def _alike(goals: Goals, candidate: Candidate, best: Sequence[Candidate]) -> str:
+    """The first on the front whose intervals overlap a candidate's in all objectives."""
+    if candidate.is_best or candidate.faults:
+        return ""
+    names = [each.figure for each in goals.objectives]
+
+    def overlap(one: Cell, other: Cell) -> bool:
+        ends = (one.low, one.high, other.low, other.high)
+        if any(each is None for each in ends):
+            return one.mean == other.mean
+        low, high, other_low, other_high = (each or 0.0 for each in ends)
+        return low <= other_high and other_low <= high
+
+    def is_like(each: Candidate) -> bool:
+        return all(overlap(candidate.figures[name], each.figures[name]) for name in names)
+
+    return next((each.name for each in best if is_like(each)), "")
 
 
 def _settings(plan: Plan, values: Mapping[str, Any]) -> dict[str, Any]:

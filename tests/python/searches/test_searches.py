@@ -258,6 +258,20 @@ def test_promising_combinations_are_confirmed_before_hopeless_ones() -> None:
     assert f"{found.waiting} more kept all constraints when tried" in found.table(200)
 
 
+def test_what_chance_may_have_put_behind_the_front_is_said_to_be_like_it() -> None:
+    axes = {"+gc": ["preemptible"], "gc.write_points": [1, 2, 4], "+victim": ["", "fifo-victim"]}
+    found = search(axes=axes, trials=9, confirm=9)
+    highs = {each.name: each.figures["read.p99_us"].high or 0.0 for each in found.front}
+    others = [each for each in found.candidates if not each.is_best and not each.faults]
+    for each in others:
+        low = each.figures["read.p99_us"].low
+        assert low is not None
+        like = [name for name, high in highs.items() if low <= high]
+        assert each.alike == (like[0] if like else "")
+        assert ("within noise" in each.verdict) is bool(like)
+    assert any(each.alike for each in others)
+
+
 def test_combinations_that_do_the_same_are_counted() -> None:
     # Nothing is collected: nothing that GC does matters.
     fixed = {"workload": "randread-qd1", "requests": 2000, "requests_short": 2000}
