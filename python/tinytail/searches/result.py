@@ -446,7 +446,8 @@ def _comparison(found: Found, pairs: Sequence[_Pair], folder: str) -> Comparison
     )
     return Comparison(
         version=native.version(),
-        command="",
+        # A line for each: their values differ, which those of one comparison can't.
+        command="\n".join(f"{each.command} --seeds {plan.seeds}" for each, _ in pairs),
         device=first.device,
         workload=compared_workload(first),
         state=states.common([each.document["state"] for each in results]),

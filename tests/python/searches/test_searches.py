@@ -207,6 +207,8 @@ def test_the_command_in_a_design_file_gives_the_figures_again(
     assert outcome.code == 0, outcome.err
     [result] = json.loads(outcome.out)["results"]
     front = found.front[0]
+    assert found.comparison is not None
+    assert found.comparison.command.splitlines()[1] == f"{front.command} --seeds 2"
     assert result["read"]["p99_us"] == front.figures["read.p99_us"].mean
     assert result["erases"] == pytest.approx(front.figures["erases"].mean)
 
