@@ -561,7 +561,7 @@ fn contradiction(name: &str, section: &str, [held, values]: [&Table; 2], named: 
         return Some(Fault::new(section, key, found).remedy(format!("leave out {other} or {own}")));
     }
     let both = [policy(held)?, policy(values)?];
-    // Whoever adds the one to the other wants both, and the later would silently be without the earlier.
+    // A user who adds the one to the other wants both, and the later would silently be without the earlier.
     let excluded = section == "place" && both[0] != both[1] && both.contains(&"rain") && both.contains(&"idle_die");
     excluded.then(|| {
         let found = format!(

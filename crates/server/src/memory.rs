@@ -13,7 +13,7 @@ pub struct Memory {
     used_bytes: usize,
     /// Clients that wait, by place and generation.
     queue: VecDeque<(u32, u32)>,
-    /// Whoever may have some although others wait.
+    /// The client that may have some although others wait.
     turn: Option<(u32, u32)>,
 }
 

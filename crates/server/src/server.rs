@@ -415,7 +415,7 @@ impl<M: Measures> Server<M> {
         let Some(syncing) = &self.syncing else { return };
         if let Some(why) = syncing.take_done(&mut self.synced) {
             self.options.notes.push(format!("from now on every flush fails: {why}"));
-            // Whoever watches is to hear of it soon.
+            // The process that watches is to hear of it soon.
             self.looked_at = 0;
         }
         for (place, succeeded) in self.synced.drain(..) {

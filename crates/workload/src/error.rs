@@ -46,7 +46,7 @@ pub enum WorkloadError {
         /// What has changed.
         what: String,
     },
-    /// Whoever watches the reading has ended it.
+    /// The caller has ended the reading.
     #[error("interrupted")]
     Interrupted,
     /// A trace without a single request.

@@ -218,7 +218,7 @@ impl Read for WatchedFile {
     }
 }
 
-/// Whoever watches has ended the reading.
+/// The caller has ended the reading.
 #[derive(Debug)]
 struct Stopped;
 

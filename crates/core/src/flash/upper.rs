@@ -33,7 +33,7 @@ pub trait Served {
     fn request_number(&self, request: u32) -> u64;
 }
 
-/// Whoever does work in the background.
+/// Work in the background.
 pub trait Background {
     /// Whether work that can be overdue is.
     fn background_is_overdue(&self) -> bool;
@@ -43,7 +43,7 @@ pub trait Background {
     fn give_program_up(&mut self, op: u32);
 }
 
-/// Whoever knows where pages are.
+/// Where pages are, once operations start.
 pub trait Binds {
     /// An operation is about to start at a die.
     fn bind(&mut self, die: DieIx, op: u32) -> Bind;
@@ -57,7 +57,7 @@ pub trait Binds {
     fn erase_count(&self, block: BlockIx) -> u32;
 }
 
-/// Whoever gives programs their places.
+/// The places of programs that have none when they are enqueued.
 pub trait Places {
     /// Whether an operation may be enqueued. If not, the firmware keeps it until it has a place for it.
     fn accepts(&mut self, op: u32) -> bool;
@@ -65,7 +65,7 @@ pub trait Places {
     fn start_late_bound(&mut self, die: DieIx);
 }
 
-/// Whoever locks planes, dies and channels.
+/// Locks on planes, dies and channels.
 pub trait Locks {
     /// The work of a die that is masked by what locks its planes and by what its programs wait for.
     fn masked_work(&mut self, die: DieIx) -> u64;
@@ -75,7 +75,7 @@ pub trait Locks {
     fn recategorize(&mut self, die: DieIx);
 }
 
-/// Whoever lets programs wait for each other. Called only where they do.
+/// Programs that wait for each other. Called only where they do.
 pub trait Assembles {
     /// The programs that wait at a die have changed.
     fn programs_changed(&mut self, die: DieIx);
@@ -83,7 +83,7 @@ pub trait Assembles {
     fn programs_ended(&mut self, die: DieIx);
 }
 
-/// Whoever reads pages of a GC before those before them are programmed. Called only where GC reads ahead.
+/// A GC that reads pages before those before them are programmed. Called only where one does.
 pub trait ReadsAhead {
     /// A page that a plane's GC reads has left the array for its register.
     fn read_left_array(&mut self, plane: PlaneIx);
@@ -91,7 +91,7 @@ pub trait ReadsAhead {
     fn reads_on(&mut self, plane: PlaneIx);
 }
 
-/// Whoever traces. Called only if the observer does.
+/// What is traced. Called only if the observer traces.
 pub trait Traces {
     /// What a die has run since `from`, and runs or has run up to now.
     fn trace_run(&mut self, die: DieIx, from: Ns);

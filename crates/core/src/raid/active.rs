@@ -2,9 +2,9 @@
 //! which are being read to reconstruct a page.
 //!
 //! A stripe on its way is pending: some of its pages and its parity on the flash may be of before and some of after. So that
-//! a reconstruction never mixes the two, every stripe has a generation, which grows when the new parity is computed. Whoever
-//! reconstructs a page of the old generation reads everything from the flash and keeps the new pages from being programmed
-//! until it has done so; whoever comes later takes the new pages and the new parity from RAM and only the rest from the flash.
+//! a reconstruction never mixes the two, every stripe has a generation, which grows when the new parity is computed. A
+//! reconstruction of the old generation reads everything from the flash and keeps the new pages from being programmed until it
+//! has done so; one that comes later takes the new pages and the new parity from RAM and only the rest from the flash.
 
 use crate::flash::op::Pool;
 use crate::ids::{Lpn, NONE, PlaneIx};

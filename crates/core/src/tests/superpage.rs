@@ -266,7 +266,7 @@ fn gcs_that_take_turns_leave_the_host_its_planes_when_it_has_waited_long_enough(
     assert!(drive.counters().gcs > 10, "they went on: {}", drive.counters().gcs);
     assert_eq!(drive.mismatch(), None);
     drive.audit().unwrap();
-    // Whoever must not wait longer than the GCs take waits for all of them.
+    // A write that must not wait longer than the GCs take waits for all of them.
     let (mut patient, last) = behind_gcs_that_take_turns(50, 1_000_000);
     while patient.finished_at(last).is_none() {
         assert!(patient.step());

@@ -281,7 +281,7 @@ enum Turn<'a> {
     Make(Making<'a>),
 }
 
-/// Whoever makes a state. Without success the next one tries.
+/// The thread that makes a state. Without success the next one tries.
 struct Making<'a> {
     shared: &'a Shared,
     key: &'a str,

@@ -4,7 +4,7 @@
 //! written in the order of the stream or plane after plane. A plane's tables fit a processor's cache and the drive's do not,
 //! so the latter is several times faster. While a drive is written, each plane has tables of its own, of a drive of one plane
 //! whose logical pages are numbered from 0. Each plane's share of the stream is set aside in the memory of the drive's map,
-//! which is not needed meanwhile. Whoever writes a plane takes its part of the drive's reverse map into memory of its own,
+//! which is not needed meanwhile. A thread that writes a plane takes its part of the drive's reverse map into memory of its own,
 //! and makes the plane's map anew from it.
 
 use crate::context::Context;

@@ -6,7 +6,7 @@
 //!
 //! **Source.** The Harey Tortoise, section 3.2: the baseline's round robin.
 //!
-//! **Parameters.** None. **Cost.** Whoever waits for a write meets fast and slow pages by chance.
+//! **Parameters.** None. **Cost.** A request meets fast and slow pages by chance.
 
 use crate::policy::answers::{Preference, Writer};
 use crate::policy::interface::PageChoice;

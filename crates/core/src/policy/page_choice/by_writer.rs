@@ -9,7 +9,7 @@
 //!
 //! **Parameters.** `mode`: `fast_gc` or `slow_gc`. More `[gc] write_points` offer the preferred kind more often.
 //!
-//! **Cost.** Whoever has the slow pages takes longer: each write of the host by itself, or each page of GC, so that erased blocks
+//! **Cost.** The writer that has the slow pages takes longer: each write of the host by itself, or each page of GC, so that erased blocks
 //! come back more slowly while the host writes. Fast pages are one half of all (two classes), and no page is skipped, so that where
 //! GC writes more than the host, not all of its pages can be fast: the mean program time of a drive that is busy all the time is
 //! that of no preference.
