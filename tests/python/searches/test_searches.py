@@ -24,11 +24,12 @@ AXES: dict[str, Any] = {
     "+victim": ["", "fifo-victim"],
     "gc.write_points": [1, 2],
 }
+FEW: dict[str, Any] = {"+gc": ["", "preemptible"]}
 FIXED: dict[str, Any] = {
     "device": "ttflash-small",
     "designs": ["base"],
     "workload": "randrw70-qd16",
-    "requests": 20_000,
+    "requests": 12_000,
     "requests_short": 2000,
     "seeds": 2,
 }
@@ -113,7 +114,7 @@ def test_an_interrupted_search_goes_on_where_it_ended(command: RunCommand, tmp_p
     file = tmp_path / "s.toml"
     file.write_text(
         'device = "ttflash-small"\ndesigns = ["base"]\nworkload = "randrw70-qd16"\n'
-        'least = ["read.p99_us"]\nrequests = 40000\nrequests_short = 20000\nseeds = 2\n'
+        'least = ["read.p99_us"]\nrequests = 20000\nrequests_short = 10000\nseeds = 2\n'
         'confirm = 2\n[axes]\n"+gc" = ["", "preemptible"]\ngc.write_points = [1, 2, 4]\n'
     )
     process = start("search", str(file), "--jobs", "1")
@@ -167,7 +168,7 @@ def test_a_design_of_the_front_gives_the_figures_that_it_was_found_by(tmp_path: 
         ["base", file],
         device="ttflash-small",
         workload="randrw70-qd16",
-        requests=20_000,
+        requests=12_000,
         seed=2,
         seeds=2,
     )
@@ -210,7 +211,7 @@ def test_the_command_in_a_design_file_gives_the_figures_again(
     assert found.comparison is not None
     assert found.comparison.command.splitlines()[1] == f"{front.command} --seeds 2"
     assert result["read"]["p99_us"] == front.figures["read.p99_us"].mean
-    assert result["erases"] == pytest.approx(front.figures["erases"].mean)
+    assert result["erases"] == pytest.approx(front.figures["erases"].mean, abs=0.5)
 
 
 def test_design_files_of_an_earlier_search_are_removed(tmp_path: Path) -> None:
@@ -300,7 +301,7 @@ def test_other_seeds_of_one_folder_stay_apart(tmp_path: Path) -> None:
     search(axes=axes, seed=2, out=tmp_path / "s", trials=9)
     rows = tinytail.read_sweep(tmp_path / "s").to_arrow().to_pylist()
     # The short runs of the first have a seed of the long runs of the second.
-    assert {(row["seed"], row["requests"]) for row in rows} == {(3, 20_000), (4, 20_000)}
+    assert {(row["seed"], row["requests"]) for row in rows} == {(3, 12_000), (4, 12_000)}
 
 
 def test_a_bound_never_wins() -> None:
@@ -328,7 +329,7 @@ def test_what_can_not_run_is_left_out() -> None:
 
 
 def test_a_deep_percentile_is_judged_by_one_that_short_runs_have() -> None:
-    found = search(least=["read.p999_us"], trials=100, confirm=1)
+    found = search(least=["read.p999_us"], requests=20_000, trials=100, confirm=1)
     assert found.proxies == {"read.p999_us": "read.p99_us"}
     assert "judged by read.p99_us" in found.table()
     assert all(each.figures["read.p999_us"].mean is not None for each in found.candidates)
@@ -354,7 +355,7 @@ def test_all_runs_of_a_stage_use_the_addresses_that_every_design_can_hold() -> N
         ["base", "ttflash"],
         device="ttflash-small",
         workload="randrw70-qd16",
-        requests=20_000,
+        requests=12_000,
         seed=2,
         settings=settings,
     )
@@ -396,7 +397,7 @@ def test_fronts_are_those_of_a_stupid_model() -> None:
         ({"axes": {"device": ["ttflash-small"]}, "device": None}, "a search is for one drive"),
         ({"trials": 0}, "trials must be a whole number of at least 1"),
         ({"confirm": 0}, "confirm must be a whole number of at least 1"),
-        ({"requests_short": 20_001}, "requests_short must be a whole number from 1 to 20000"),
+        ({"requests_short": 12_001}, "requests_short must be a whole number from 1 to 12000"),
         ({"axes": {"scale_time": [1, 2]}}, "axis scale_time is no choice of a design"),
         ({"axes": {"workload": ["zipf"]}, "workload": None}, "axis workload is no choice"),
         ({"axes": {"synthetic.queue_depth": [1]}}, "is no choice of a design"),
@@ -439,7 +440,7 @@ def test_another_sweep_in_the_way_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_picture_has_what_was_found() -> None:
-    found = search(beside=["ttflash"], trials=100, confirm=100)
+    found = search(axes=FEW, beside=["ttflash"], trials=100, confirm=100)
     [axes] = found.plot().axes
     _, labels = axes.get_legend_handles_labels()
     assert labels[-1] == "ttflash"
@@ -447,7 +448,7 @@ def test_the_picture_has_what_was_found() -> None:
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("erases", "read.p99_us")
     with pytest.raises(UsageError, match='the goals have no figure "write'):
         found.plot("write.p99_us")
-    assert search(least=["erases"], trials=100).plot().axes[0].get_ylabel() == "erases"
+    assert search(axes=FEW, least=["erases"], trials=100).plot().axes[0].get_ylabel() == "erases"
 
 
 def test_a_library_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -479,14 +480,12 @@ def test_a_file_says_a_search_and_names_what_lies_beside_it(
     )
     file = tmp_path / "s.toml"
     file.write_text(FILE)
-    report = tmp_path / "s.html"
     figures = tmp_path / "figures"
-    words = ("--details", "--report", str(report), "--figures", str(figures))
+    words = ("--details", "--figures", str(figures))
     outcome = command("search", str(file), *words)
     assert outcome.code == 0, outcome.err
     assert "least read.p99_us, write_amplification <= 1.2 of" in outcome.out
     assert f"front-1: {tmp_path / 's' / 'designs' / 'front-1.toml'}" in outcome.out
-    assert "front-1" in report.read_text()
     assert (
         "confirmed" in (figures / "front.svg").read_text()
         or "front" in (figures / "front.svg").read_text()
