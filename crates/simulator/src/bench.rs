@@ -282,23 +282,17 @@ fn mqsim_no_gc(control: &Control) -> Result<Case, RunError> {
     device.state.live_percent = 50;
     device.state.free_percent = Some(40.0);
     device.state.overwrite_percent = 0;
-    let mut steady = Steady::prepare(&device, catalog::design(design)?, REQUESTS / 10, control)?;
-    control.enter(Phase::Running, REQUESTS);
-    let (timed, _) = steady.play(1, REQUESTS, None, control)?;
-    let counters = *steady.drive.counters();
-    Ok(Case {
-        requests_per_cpu_second: Some(REQUESTS as f64 / timed),
-        ns_per_event: Some(timed * 1e9 / counters.events as f64),
-        write_amplification: write_amplification(&counters),
-        detail: format!("{design} on mqsim-default without cache, half full; {REQUESTS} requests, {} events", counters.events),
-        ..Case::named("mqsim-no-gc")
-    })
+    played("mqsim-no-gc", &device, design, "mqsim-default without cache, half full", REQUESTS, control)
 }
 
 /// A design on a drive that it was made for, from the state in which its runs start.
 fn own_drive(name: &str, device: &str, design: &str, control: &Control) -> Result<Case, RunError> {
-    let requests = REQUESTS / 4;
-    let mut steady = Steady::prepare(&catalog::device(device)?, catalog::design(design)?, requests / 10, control)?;
+    played(name, &catalog::device(device)?, design, device, REQUESTS / 4, control)
+}
+
+/// Requests on a drive that is warmed up, without a floor.
+fn played(name: &str, device: &Device, design: &str, said: &str, requests: u64, control: &Control) -> Result<Case, RunError> {
+    let mut steady = Steady::prepare(device, catalog::design(design)?, requests / 10, control)?;
     control.enter(Phase::Running, requests);
     let (timed, _) = steady.play(1, requests, None, control)?;
     let counters = *steady.drive.counters();
@@ -306,7 +300,7 @@ fn own_drive(name: &str, device: &str, design: &str, control: &Control) -> Resul
         requests_per_cpu_second: Some(requests as f64 / timed),
         ns_per_event: Some(timed * 1e9 / counters.events as f64),
         write_amplification: write_amplification(&counters),
-        detail: format!("{design} on {device}; {requests} requests, {} events", counters.events),
+        detail: format!("{design} on {said}; {requests} requests, {} events", counters.events),
         ..Case::named(name)
     })
 }

@@ -18,6 +18,7 @@ from tinytail.files.text import json_text
 from tinytail.inputs import conflicts
 from tinytail.pictures import Pictures, write_figures
 from tinytail.searches import execute, planned
+from tinytail.searches.goals import GOALS
 from tinytail.searches.view import search_view
 from tinytail.sweeps.file import read_call
 from tinytail.terminal.bars import can_draw
@@ -77,7 +78,7 @@ def search(
     output = checked_output(json)
     pictures = Pictures(report, figures)
     pictures.check()
-    plan, goals = read_call(file, planned)
+    plan, goals = read_call(file, planned, GOALS)
     with reporter(stderr()) as progress:
         found = execute(
             plan,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Annotated, Any, Unpack
 
@@ -17,13 +15,14 @@ from tinytail.engine.options import RunKeywords, Transform
 from tinytail.errors import Interrupted, UsageError
 from tinytail.inputs import tables
 from tinytail.inputs.libraries import require
-from tinytail.searches.goals import Goals, goals_of
+from tinytail.searches.goals import GOALS, Goals, goals_of
 from tinytail.searches.result import Search, search_of
 from tinytail.searches.runs import Runs
-from tinytail.searches.trials import Search as _Search
+from tinytail.searches.trials import Optimizer
 from tinytail.sweeps.axes import AxisValues, Grid
-from tinytail.sweeps.dataset import Dataset
+from tinytail.sweeps.dataset import opened
 from tinytail.sweeps.plan import SEEDS_MAX, Plan, is_of_workload, plan
+from tinytail.sweeps.run import check_call
 
 __all__ = ["Search", "execute", "search"]
 
@@ -135,13 +134,6 @@ def search(
 def planned(
     axes: Mapping[str, Any],
     *,
-    least: Sequence[str] = (),
-    greatest: Sequence[str] = (),
-    constraints: Sequence[str] = (),
-    beside: Sequence[tables.DesignNamed] = (),
-    trials: int = 100,
-    requests_short: int | None = None,
-    confirm: int = 8,
     designs: Sequence[tables.DesignNamed] = (),
     seeds: int = 3,
     **given: Any,
@@ -150,6 +142,7 @@ def planned(
     is_list = isinstance(designs, Sequence) and not isinstance(designs, str)
     if is_list and len(designs) > 1 and isinstance(axes, Mapping) and "design" not in axes:
         axes, designs = {"design": list(designs), **axes}, ()
+    of_goals = {name: given.pop(name) for name in GOALS if name in given}
     made = plan(axes, designs=designs, seeds=seeds, **given)
     for axis in made.grid.axes:
         if axis.name == "device":
@@ -160,16 +153,7 @@ def planned(
                 "workload and from the same state. Give one value of it, and search again with "
                 "another"
             )
-    wanted = goals_of(
-        least=least,
-        greatest=greatest,
-        constraints=constraints,
-        beside=beside,
-        trials=trials,
-        requests_short=requests_short,
-        confirm=confirm,
-        requests=made.options.get("requests"),
-    )
+    wanted = goals_of(made.options.get("requests"), **of_goals)
     if not wanted.references:
         wanted = replace(wanted, beside=made.all_designs()[:1])
     return made, wanted
@@ -187,30 +171,16 @@ def execute(
 ) -> Search:
     """Makes a search, whose interruption is part of what is returned; see `search`."""
     require("a search", "optuna", "pyarrow")
-    if jobs is not None:
-        arguments.whole_number("jobs", jobs, 1)
-    if out is not None and not out:
-        raise UsageError("the name of the dataset's folder is empty")
-    if progress is not None and not callable(progress):
-        raise UsageError(f"progress must be a function, not {progress!r}")
+    check_call(out, jobs, progress)
     for design in wanted.references:
-        as_it_is = replace(made, grid=Grid(()), designs=(design,))
-        as_it_is.runnable()
+        replace(made, grid=Grid(()), designs=(design,)).runnable()
     made.runnable()
     fit = made.fit(jobs)
     if fit.note is not None:
         say(fit.note)
     # The rows that `sweep show` takes for those of the sweep are those of the long runs.
     long = replace(made, seed=made.seed + 1)
-    with ExitStack() as stack:
-        folder = out or stack.enter_context(tempfile.TemporaryDirectory(prefix="tinytail-"))
-        dataset = Dataset(folder, long)
-        stack.callback(dataset.close)
-        if retry_failed:
-            dataset.forget_failed()
+    with opened(long, out, retry_failed=retry_failed) as (folder, dataset):
         runs = Runs(dataset, folder, made, fit.jobs, progress, say)
-        try:
-            found = _Search(made, wanted, runs).run()
-        finally:
-            dataset.flush()
+        found = Optimizer(made, wanted, runs).run()
         return search_of(wanted, found, folder, is_kept=out is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -110,15 +111,15 @@ class Goals:
 
 
 def goals_of(
-    *,
-    least: Sequence[str],
-    greatest: Sequence[str],
-    constraints: Sequence[str],
-    beside: Sequence[tables.DesignNamed],
-    trials: int,
-    requests_short: int | None,
-    confirm: int,
     requests: int | None,
+    *,
+    least: Sequence[str] = (),
+    greatest: Sequence[str] = (),
+    constraints: Sequence[str] = (),
+    beside: Sequence[tables.DesignNamed] = (),
+    trials: int = 100,
+    requests_short: int | None = None,
+    confirm: int = 8,
 ) -> Goals:
     """The goals of what a caller passes to `search`, of which a long run has `requests`.
 
@@ -136,6 +137,10 @@ def goals_of(
         arguments.whole_number("requests_short", requests_short, 1, requests),
         arguments.whole_number("confirm", confirm, 1),
     )
+
+
+# What a search takes beside what a sweep does.
+GOALS = tuple(inspect.signature(goals_of).parameters)[1:]
 
 
 def _objectives(least: Sequence[str], greatest: Sequence[str]) -> list[Objective]:

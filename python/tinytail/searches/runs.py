@@ -19,7 +19,7 @@ from tinytail.sweeps.run import Tally, run_here
 from tinytail.verdict.findings import is_bound, lacks_gc
 
 # With one of these findings a figure is not that of the design, and may look better than it is.
-DOUBTS = ("partial", "borrowed", "saturated")
+DOUBTFUL = ("partial", "borrowed", "saturated")
 _COLUMNS = ("point", "error", "findings", "event_hash", *(each.name for each in FIGURES))
 
 
@@ -118,7 +118,7 @@ def _rows(table: Any) -> Iterator[dict[str, Any]]:
 def _distilled(row: Mapping[str, Any]) -> dict[str, Any]:
     """What is kept at hand of a row: results are large."""
     found = {name: row.get(name) for name in _COLUMNS}
-    doubts = [code for code in row.get("findings") or () if code in DOUBTS]
+    doubts = [code for code in row.get("findings") or () if code in DOUBTFUL]
     text = row.get("result")
     if text is not None:
         result = DesignResult.from_dict(json.loads(text))

@@ -85,8 +85,8 @@ class Found:
     partial: bool
 
 
-class Search:
-    """A search under way."""
+class Optimizer:
+    """A search under way: what it tries, by what came of it so far, and what it confirms."""
 
     def __init__(self, plan: Plan, goals: Goals, runs: Runs) -> None:
         self._goals = goals

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Unpack
 
@@ -18,10 +16,10 @@ from tinytail.errors import Interrupted, UsageError
 from tinytail.inputs import tables
 from tinytail.inputs.libraries import require
 from tinytail.sweeps.axes import AxisValues
-from tinytail.sweeps.dataset import Dataset
+from tinytail.sweeps.dataset import opened
 from tinytail.sweeps.plan import SEEDS_MAX, Plan, plan
 from tinytail.sweeps.result import Sweep, read_sweep
-from tinytail.sweeps.run import Tally, run_here
+from tinytail.sweeps.run import Tally, check_call, run_here
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -125,12 +123,7 @@ def execute(
 ) -> Sweep:
     """Makes a sweep, whose interruption is part of what is returned; see `sweep`."""
     require("a sweep", "pyarrow")
-    if jobs is not None:
-        arguments.whole_number("jobs", jobs, 1)
-    if out is not None and not out:
-        raise UsageError("the name of the dataset's folder is empty")
-    if progress is not None and not callable(progress):
-        raise UsageError(f"progress must be a function, not {progress!r}")
+    check_call(out, jobs, progress)
     if not (cluster is None or isinstance(cluster, str) or hasattr(cluster, "scheduler_info")):
         raise UsageError(f"cluster must be an address or a client of Dask, not {cluster!r}")
     for note in made.check():
@@ -139,27 +132,19 @@ def execute(
         require("a cluster", "distributed")
         if jobs is not None:
             raise UsageError("jobs and cluster exclude each other: a cluster has its own workers")
-    with ExitStack() as stack:
-        folder = out or stack.enter_context(tempfile.TemporaryDirectory(prefix="tinytail-"))
-        dataset = Dataset(folder, made)
-        stack.callback(dataset.close)
-        if retry_failed:
-            dataset.forget_failed()
+    with opened(made, out, retry_failed=retry_failed) as (folder, dataset):
         done = dataset.done()
         before = sum(point.id in done for point in made) if done else 0
         tally = Tally(len(made) - before, before)
         missing = (point for point in made if point.id not in done)
-        try:
-            if cluster is not None:
-                from tinytail.sweeps.cluster import run_on_cluster
+        if cluster is not None:
+            from tinytail.sweeps.cluster import run_on_cluster
 
-                finished = run_on_cluster(missing, cluster, made, dataset.add, tally, progress, say)
-            else:
-                fit = made.fit(jobs)
-                if fit.note is not None:
-                    say(fit.note)
-                finished = run_here(missing, fit.jobs, dataset.add, tally, progress, say)
-        finally:
-            dataset.flush()
+            finished = run_on_cluster(missing, cluster, made, dataset.add, tally, progress, say)
+        else:
+            fit = made.fit(jobs)
+            if fit.note is not None:
+                say(fit.note)
+            finished = run_here(missing, fit.jobs, dataset.add, tally, progress, say)
         found = Sweep.of(folder, made, is_kept=out is not None)
         return replace(found, partial=not finished)

@@ -11,7 +11,9 @@ import errno
 import fcntl
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
@@ -288,6 +290,25 @@ class Dataset:
         """Lets others add to the dataset."""
         if self._journal is not None:
             self._journal.close()
+
+
+@contextmanager
+def opened(plan: Plan, out: str | None, *, retry_failed: bool) -> Iterator[tuple[str, Dataset]]:
+    """The dataset of a sweep and its folder; without `out`, one that is removed in the end.
+
+    Whatever ends it, rows that the journal has are written into files.
+
+    Raises:
+        UsageError, ResultsError, OutputError: as `Dataset`.
+    """
+    with ExitStack() as stack:
+        folder = out or stack.enter_context(tempfile.TemporaryDirectory(prefix="tinytail-"))
+        dataset = Dataset(folder, plan)
+        stack.callback(dataset.close)
+        stack.callback(dataset.flush)
+        if retry_failed:
+            dataset.forget_failed()
+        yield folder, dataset
 
 
 def read_table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +14,11 @@ from tinytail.files.text import TABLE_MIB_MAX, read_text
 from tinytail.sweeps.plan import AXIS_OPTIONS, NAMED, Plan, plan
 
 T = TypeVar("T")
+_PLAN = tuple(
+    each.name
+    for each in inspect.signature(plan).parameters.values()
+    if each.kind is not each.VAR_KEYWORD
+)
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
@@ -28,14 +33,14 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     return read_call(path, plan)
 
 
-def read_call(path: str | os.PathLike[str], make: Callable[..., T]) -> T:
-    """What a function makes of the values of a file, which are its arguments or those of `plan`.
+def read_call(path: str | os.PathLike[str], make: Callable[..., T], more: Sequence[str] = ()) -> T:
+    """What a function makes of the values of a file: the arguments of `plan`, and `more`.
 
     Raises:
         UsageError: the file cannot be read, is no TOML, or has an unknown key.
     """
     name = os.fspath(path)
-    keys = tuple(dict.fromkeys([*_parameters(make), *_parameters(plan), *AXIS_OPTIONS]))
+    keys = (*more, *_PLAN, *AXIS_OPTIONS)
     try:
         document = tomllib.loads(read_text(name, TABLE_MIB_MAX))
     except OSError as error:
@@ -53,11 +58,6 @@ def read_call(path: str | os.PathLike[str], make: Callable[..., T]) -> T:
         return make(**_beside(document, Path(name).parent))
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
-
-
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    found = inspect.signature(function).parameters.values()
-    return [each.name for each in found if each.kind is not each.VAR_KEYWORD]
 
 
 def _beside(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:

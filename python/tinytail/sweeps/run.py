@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
+from tinytail.engine import arguments, native
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner
 from tinytail.engine.options import RunSpec
-from tinytail.errors import kind_of
+from tinytail.errors import UsageError, kind_of
 from tinytail.sweeps.plan import Point, command
 from tinytail.sweeps.rows import failure
 
@@ -57,6 +57,20 @@ def record(point: Point, outcome: Mapping[str, Any]) -> Record:
         "command": command(spec),
         **outcome,
     }
+
+
+def check_call(out: str | None, jobs: int | None, progress: ProgressCallback | None) -> None:
+    """Checks where rows are kept, how many run at once, and who is told.
+
+    Raises:
+        UsageError: one of them is nothing of the kind.
+    """
+    if jobs is not None:
+        arguments.whole_number("jobs", jobs, 1)
+    if out is not None and not out:
+        raise UsageError("the name of the dataset's folder is empty")
+    if progress is not None and not callable(progress):
+        raise UsageError(f"progress must be a function, not {progress!r}")
 
 
 class Tally:

@@ -509,6 +509,6 @@ def test_a_file_says_a_search_and_names_what_lies_beside_it(
     ids=lambda file: file.stem,
 )
 def test_the_files_to_copy_can_run(file: Path) -> None:
-    made, wanted = read_call(file, planned)
+    made, wanted = read_call(file, planned, goals.GOALS)
     made.check()
     assert wanted.objectives

@@ -5,7 +5,7 @@ use crate::flash::Engine;
 use crate::flash::op::{Class, OpKind, Owner};
 use crate::flash::upper::Ends;
 use crate::ftl::above::{Above, WithFtl};
-use crate::ids::{NONE, PlaneIx, Ppn};
+use crate::ids::{NONE, PlaneIx};
 use crate::observe::TrafficClass;
 
 impl<Q: EventQueue, U> Ends for Engine<Q, WithFtl<U>>
@@ -103,10 +103,5 @@ where
             oracle.program(op, entry.target);
             oracle.forget_promise(op);
         }
-    }
-
-    /// The plane of a physical page.
-    pub(crate) fn plane_of_page(&self, ppn: Ppn) -> PlaneIx {
-        self.up.ftl.tables.plane_of(ppn)
     }
 }

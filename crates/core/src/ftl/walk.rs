@@ -2,6 +2,7 @@
 
 use crate::ftl::{FETCHED_AT_ONCE, GROUP, NOT_A_VICTIM, Tables};
 use crate::ids::{BlockIx, Ppn};
+use std::ops::Range;
 
 /// The pages of a block that have not been looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +36,8 @@ impl Tables {
 
     /// All pages of a block.
     pub fn pages_of(&self, block: BlockIx) -> Unseen {
-        let at = block * self.geometry.pages_per_block;
-        Unseen { at, end: at + self.geometry.pages_per_block, fetched: at }
+        let Range { start, end } = self.range_of(block);
+        Unseen { at: start, end, fetched: start }
     }
 
     /// The next page that is valid.

@@ -113,7 +113,7 @@ where
                 }
                 continue;
             }
-            let plane = self.plane_of_page(ppn);
+            let plane = self.up.ftl.tables.plane_of(ppn);
             behind_gc |= plans && self.is_behind_gc(plane);
             let mut op = Op::new(OpKind::Read, Class::HostRead, TrafficClass::HostRead, Owner::Request(request), lpn, plane);
             op.first_sector = first as u8;

@@ -76,7 +76,7 @@ where
         let ppn = self.up.ftl.tables.unmap(lpn);
         if ppn != NONE {
             self.flash.counters.trimmed_pages += 1;
-            let plane = self.plane_of_page(ppn);
+            let plane = self.up.ftl.tables.plane_of(ppn);
             let elsewhere = self.flash.traits.dynamic || self.flash.traits.assembles;
             if elsewhere || self.flash.has_space_blocked(plane) {
                 // There may be a victim now where there was none, and programs that wait for its erased pages in no queue of

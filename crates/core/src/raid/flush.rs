@@ -61,7 +61,7 @@ where
         // What crosses the channel is one contiguous piece: from the first missing sector to the last.
         let first = missing.trailing_zeros() as u16;
         let count = 64 - missing.leading_zeros() as u16 - first;
-        let plane = self.plane_of_page(self.up.ftl.tables.lookup(lpn));
+        let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
         let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, TrafficClass::ReadModifyWrite, owner, lpn, plane);
         read.first_sector = first as u8;
         read.sectors = count as u8;
