@@ -312,17 +312,18 @@ class Optimizer:
         tried = map(self._composition, ranked)
         beside = tuple(dict.fromkeys([*self._goals.references, *tried]))
         self._long = replace(self._long, beside=beside)
-        may_do = {id(each): self._may_do(each.short) for each in ranked}
         tally = Tally(len(self._goals.references) * self._long.seeds, 0, "confirmed")
         self._references = self._run_references(self._long, tally)
         seen = {each.hashes for each in self._references.values()}
         refuted: Counter[str] = Counter()
         lack, budget = self._goals.confirm, ROUNDS_MAX * self._goals.confirm
-        self._waiting = sum(may_do.values())
+        self._waiting = sum(self._may_do(each.short) for each in ranked)
         while lack and ranked and budget > 0:
             # What was refuted may be so with other values too: of those that may keep all bounds
             # other compositions come first.
-            ranked.sort(key=lambda each: (not may_do[id(each)], refuted[self._composition(each)]))
+            ranked.sort(
+                key=lambda each: (not self._may_do(each.short), refuted[self._composition(each)])
+            )
             chosen, ranked = ranked[:lack], ranked[lack:]
             budget -= len(chosen)
             tally.total += len(chosen) * self._long.seeds
@@ -339,7 +340,7 @@ class Optimizer:
                     lack -= not has_fault
                     refuted[self._composition(trial)] += has_fault
                 seen.add(outcome.hashes)
-            self._waiting = sum(may_do[id(each)] for each in ranked)
+            self._waiting = sum(self._may_do(each.short) for each in ranked)
         self._runs.end_stage(tally)
 
     def _composition(self, trial: Trial) -> str:
