@@ -80,7 +80,7 @@ test: setup
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # New cases of every property, twenty times as many, with arithmetic that must not overflow.
 soak: export PROPTEST_CASES ?= 5000

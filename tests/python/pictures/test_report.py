@@ -263,12 +263,15 @@ def test_figures_of_names_with_signs_of_their_own(native: FakeNative, tmp_path: 
     [
         {"read": NOTHING},
         {"read": NOTHING, "write": NOTHING},
-        {"partial": True},
-        {"stuck": "die 3 waits"},
-        {"simulated_seconds": 0.0, "write_amplification": None},
-        {"wear": result()["wear"] | {"blocks": {"erases": [], "blocks": []}}},
+        {
+            "partial": True,
+            "stuck": "die 3 waits",
+            "simulated_seconds": 0.0,
+            "write_amplification": None,
+            "wear": result()["wear"] | {"blocks": {"erases": [], "blocks": []}},
+            "series": {k: [] if isinstance(v, list) else v for k, v in series().items()},
+        },
         {"wear": result()["wear"] | {"blocks": {"erases": list(range(99)), "blocks": [1] * 99}}},
-        {"series": {k: [] if isinstance(v, list) else v for k, v in series().items()}},
     ],
 )
 def test_what_is_missing_is_left_out(
