@@ -1,6 +1,6 @@
 //! # Round-robin victims: a technique from outside the core
 //!
-//! **What it does.** Collects the blocks of a plane in turn, by index, skipping those that would free nothing.
+//! **What it does.** Collects the block groups of a pool in turn, by number, skipping those that would free nothing.
 //!
 //! **Source.** The oldest policy there is: a log that is cleaned from its tail, as in Rosenblum and Ousterhout, SOSP 1991.
 //!
@@ -13,50 +13,39 @@
 //! `VictimPolicy::Custom`. Run it with
 //! `cargo run --release -p tinytail-simulator --example round_robin_victim -- [DEVICE [WORKLOAD]]`; a workload may be a trace.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
-use tinytail_config::ConfigError;
-use tinytail_core::device::Device;
-use tinytail_core::ids::{BlockIx, PlaneIx};
+use tinytail_core::ids::{BlockGroup, Pool};
 use tinytail_core::policy::{Victim, VictimPolicy};
 use tinytail_core::view::View;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{RunError, Spec, run, run_with_policies};
 
-/// The blocks of each plane in turn.
+/// The block groups of each pool in turn.
 #[derive(Debug, Default)]
 struct RoundRobin {
-    /// For each plane, the block in it to look at next.
-    next: Vec<u32>,
+    /// For each pool, the number from which on it looks next.
+    next: BTreeMap<Pool, u32>,
+}
+
+impl RoundRobin {
+    fn next_of(&mut self, pool: Pool, groups: impl Iterator<Item = BlockGroup>) -> Option<BlockGroup> {
+        let next = self.next.entry(pool).or_default();
+        let chosen = groups.min_by_key(|group| (group.0 < *next, group.0))?;
+        *next = chosen.0 + 1;
+        Some(chosen)
+    }
 }
 
 impl Victim for RoundRobin {
-    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        self.next = vec![0; device.geometry.planes() as usize];
-        Ok(())
+    fn search(&mut self, view: View<'_>, pool: Pool, _: bool, found: &mut Vec<BlockGroup>) {
+        found.extend(self.next_of(pool, view.tables().collectable(pool)));
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
-        let g = view.geometry();
-        let counts = view.tables().victim_counts(plane);
-        let start = self.next[plane as usize];
-        // Open and erased blocks carry a mark that makes their count larger than a block.
-        let frees_something = |block: &u32| (counts[*block as usize] as u32) < g.pages_per_block;
-        let in_turn = (start..g.blocks_per_plane).chain(0..start);
-        if let Some(block) = in_turn.into_iter().find(frees_something) {
-            self.next[plane as usize] = (block + 1) % g.blocks_per_plane;
-            found.push(plane * g.blocks_per_plane + block);
-        }
-    }
-
-    fn narrow(&mut self, view: View<'_>, plane: PlaneIx, candidates: &mut Vec<BlockIx>) {
-        let blocks = view.geometry().blocks_per_plane;
-        let start = self.next[plane as usize];
-        let turn = |block: &BlockIx| (block % blocks + blocks - start) % blocks;
-        if let Some(chosen) = candidates.iter().copied().min_by_key(turn) {
-            self.next[plane as usize] = (chosen + 1) % blocks;
-            candidates.retain(|&block| block == chosen);
-        }
+    fn narrow(&mut self, _: View<'_>, pool: Pool, candidates: &mut Vec<BlockGroup>) {
+        let chosen = self.next_of(pool, candidates.iter().copied());
+        candidates.retain(|&group| Some(group) == chosen);
     }
 }
 

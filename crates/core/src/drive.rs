@@ -84,7 +84,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let oracle = verify.then(|| Box::new(Oracle::new(device, stripes.as_ref())));
         let flash = Flash::new(device, design.traits(device));
-        let gc = Gcs::new(device, &flash.traits, 0);
+        let gc = Gcs::new(device, &tables, &flash.traits, 0);
         let ftl = Ftl::new(device, &flash.traits, tables, gc, design.gc_trigger.thresholds());
         let raid = Raid::new(device, stripes, design.read_plan.active());
         let queue = Q::with_slots(flash.slots());
@@ -325,7 +325,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.parity_computed(stripe_write);
                 true
             }
-            Timer::Gate(plane) => self.gate_timer(plane),
+            Timer::Gate(pool) => self.gate_timer(pool),
             Timer::Scrub(die) => {
                 self.scrub_timer(die);
                 true

@@ -7,7 +7,7 @@ use crate::ftl::state::Ftl;
 use crate::ftl::{Claimant, Tables};
 use crate::gc::state::GcState;
 use crate::gc::state::Gcs;
-use crate::ids::{BlockIx, PlaneIx};
+use crate::ids::{BlockGroup, PlaneIx, Pool};
 use crate::policy::destage::lru::Lru;
 use crate::policy::gc_gate::free::Free;
 use crate::policy::gc_lock::blocking::Blocking;
@@ -136,9 +136,10 @@ pub struct Parts {
 
 impl Parts {
     pub fn new(device: &Device, tables: Tables, traits: Traits) -> Self {
+        let gc = Gcs::new(device, &tables, &traits, 0);
         Self {
             flash: crate::flash::Flash::new(device, traits),
-            ftl: Ftl::new(device, &traits, tables, Gcs::new(device, &traits, 0), Some((10, 2))),
+            ftl: Ftl::new(device, &traits, tables, gc, Some((10, 2))),
             raid: crate::raid::state::Raid::new(device, None, false),
             host: crate::host::state::Host::new(device),
         }
@@ -231,11 +232,18 @@ pub fn state_with_writes(lpns: &[u32]) -> Parts {
     state
 }
 
-/// The victims that a policy finds in plane 0.
-pub fn victims(policy: &mut impl Victim, state: &Parts) -> Vec<BlockIx> {
+/// The victims that a policy finds in pool 0, by their numbers.
+pub fn victims(policy: &mut impl Victim, state: &Parts) -> Vec<u32> {
     let mut found = Vec::new();
-    policy.search(state.view(), 0, false, &mut found);
-    found
+    policy.search(state.view(), Pool(0), false, &mut found);
+    found.into_iter().map(|group| group.0).collect()
+}
+
+/// Those that a policy keeps of some candidates of pool 0.
+pub fn kept(policy: &mut impl Victim, state: &Parts, candidates: &[u32]) -> Vec<u32> {
+    let mut candidates = candidates.iter().copied().map(BlockGroup).collect();
+    policy.narrow(state.view(), Pool(0), &mut candidates);
+    candidates.into_iter().map(|group| group.0).collect()
 }
 
 /// The built-in 256 GiB drive, cut down to one channel of one plane, without buffer.

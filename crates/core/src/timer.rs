@@ -1,6 +1,6 @@
 //! What is to be done at a time that belongs to no resource, in the order of these times.
 
-use crate::ids::{DieIx, PlaneIx};
+use crate::ids::{DieIx, Pool};
 use crate::units::Ns;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,8 +12,8 @@ pub(crate) enum Timer {
     JobStage(u32),
     /// The new parity of a stripe is computed.
     Parity(u32),
-    /// A gate wants to be asked again for a plane.
-    Gate(PlaneIx),
+    /// A gate wants to be asked again for a pool.
+    Gate(Pool),
     /// The programs of a die have waited long enough for those of its other planes.
     Assembly(DieIx),
     /// The same for the programs of its GCs.

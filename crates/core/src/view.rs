@@ -191,7 +191,7 @@ impl<'a> View<'a> {
     }
     /// Whether a plane's GC waits at the gate.
     pub fn waits_at_gate(self, plane: PlaneIx) -> bool {
-        self.ftl.gc.is_gated(plane)
+        self.ftl.gc.is_gated(self.tables().pool_of(plane))
     }
     /// GCs under way in the planes of a plane group.
     pub fn gcs_in_group(self, group: u32) -> usize {
@@ -236,8 +236,8 @@ impl<'a> View<'a> {
     }
     /// Whether a plane's GC has moved all pages of its victim and has nothing but the erase left.
     pub fn gc_only_erases(self, plane: PlaneIx) -> bool {
-        let gc = self.ftl.gc.of(plane);
-        gc.victim != NONE && gc.in_ram == 0 && !self.tables().has_valid(gc.unseen)
+        let (gc, victim) = (self.ftl.gc.of(plane), self.ftl.gc.of_pool(self.tables().pool_of(plane)).victim);
+        victim.is_some() && gc.in_ram == 0 && !self.tables().has_valid(gc.unseen)
     }
     /// Of each plane and class of work at a die that requests wait for, since when the first has waited.
     pub fn waiting_since(self, die: DieIx) -> impl Iterator<Item = (Class, Ns)> + 'a {

@@ -243,7 +243,7 @@ impl Series {
     #[inline(never)]
     pub fn look(&mut self, view: View<'_>) {
         let planes = view.geometry().planes();
-        let erased = (0..planes).map(|plane| view.tables().erased_blocks(plane));
+        let erased = (0..planes).map(|plane| view.tables().erased_groups(view.tables().pool_of(plane)));
         let (min, sum) = erased.fold((u32::MAX, 0u64), |(min, sum), blocks| (min.min(blocks), sum + u64::from(blocks)));
         let free = FreeBlocks { min, mean_sum: sum as f64 / f64::from(planes), looks: 1 };
         let counters = view.counters();

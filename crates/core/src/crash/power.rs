@@ -29,7 +29,7 @@ use crate::ftl::recovery::{Found, Frame};
 use crate::ftl::state::Ftl;
 use crate::ftl::{Claimant, Tables};
 use crate::host::tiers::Tiers;
-use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::{CHANNEL_IDLE, Observer};
 use crate::policy::answers::Reach;
 use crate::policy::interface::{GcTrigger, Place, ReadPlan};
@@ -166,7 +166,7 @@ where
         recovery.scan_ns = self.scan_ns(&found);
         let mut load = Load::of(&self.flash);
         for block in found.torn_blocks {
-            self.collect_after_cut(block, &mut load, &mut recovery)?;
+            self.collect_after_cut(self.up.ftl.tables.group_of(block), &mut load, &mut recovery)?;
         }
         self.regain_reserves(&mut load, &mut recovery)?;
         if self.flash.traits.assembles {
@@ -268,7 +268,7 @@ where
         });
         let (thresholds, plans_reads) = self.ask(|design, _| (design.gc_trigger.thresholds(), design.read_plan.active()));
         let (tables, found) = Tables::recover(durable, &frame, stripes.as_mut());
-        let gc = self.up.ftl.gc.after_power_loss(&device, &self.flash.traits);
+        let gc = self.up.ftl.gc.after_power_loss(&device, &tables, &self.flash.traits);
         let ftl = Ftl::new(&device, &self.flash.traits, tables, gc, thresholds);
         let fresh = Raid::new(&device, stripes, plans_reads);
         self.flash = self.flash.after_power_loss();
@@ -336,11 +336,13 @@ where
     /// Planes in which a collection was cut off may have opened their reserve: blocks are collected until they have it back.
     fn regain_reserves(&mut self, load: &mut Load, recovery: &mut Recovery) -> Result<(), PowerError> {
         let g = &self.flash.device.geometry;
-        let (planes, reserve) = (g.planes(), self.policies().gc.reserve_blocks);
-        let mut left = planes * g.blocks_per_plane;
-        while let Some(plane) = (0..planes).find(|&plane| self.up.ftl.tables.erased_blocks(plane) < reserve) {
+        let reserve = self.policies().gc.reserve_blocks;
+        let mut left = g.planes() * g.blocks_per_plane;
+        let is_short = |tables: &Tables| tables.pools().find(|&pool| tables.erased_groups(pool) < reserve);
+        while let Some(pool) = is_short(&self.up.ftl.tables) {
+            let plane = self.up.ftl.tables.planes_of(pool).start;
             let mut fewest = Vec::new();
-            self.up.ftl.tables.fewest_valid(plane, true, &mut fewest);
+            self.up.ftl.tables.fewest_valid(pool, true, &mut fewest);
             let victim = fewest.first().copied();
             left = left.checked_sub(1).ok_or(PowerError::NoRoom { plane })?;
             self.collect_after_cut(victim.ok_or(PowerError::NoRoom { plane })?, load, recovery)?;
@@ -349,22 +351,25 @@ where
     }
 
     /// Moves what is valid of a block and erases it.
-    fn collect_after_cut(&mut self, victim: BlockIx, load: &mut Load, recovery: &mut Recovery) -> Result<(), PowerError> {
+    fn collect_after_cut(&mut self, victim: BlockGroup, load: &mut Load, recovery: &mut Recovery) -> Result<(), PowerError> {
         let device = &self.flash.device;
-        let (plane, channel_ns) = (device.geometry.plane_of(victim), device.timing.command_ns + device.timing.transfer_page_ns);
-        let command_ns = device.timing.command_ns;
-        let erase_ns = self.erase_ns(victim);
+        let (command_ns, channel_ns) = (device.timing.command_ns, device.timing.command_ns + device.timing.transfer_page_ns);
+        let erases: Vec<(BlockIx, Ns)> = self.up.ftl.tables.blocks_of(victim).map(|block| (block, self.erase_ns(block))).collect();
         let moved = self.collect(victim, |drive, from| {
+            let plane = drive.up.ftl.tables.plane_of(from);
             let to = drive.take_after_cut(plane).ok_or(PowerError::NoRoom { plane })?;
             load.add(&drive.flash, drive.flash.die_of(plane), drive.read_ns(from), channel_ns);
             load.add(&drive.flash, drive.flash.die_of(drive.up.ftl.tables.plane_of(to)), drive.program_ns(to), channel_ns);
             Ok(to)
         })?;
         recovery.moved_pages += u64::from(moved);
-        load.add(&self.flash, self.flash.die_of(plane), erase_ns, command_ns);
-        self.up.ftl.gc.note_erase(plane);
-        self.erased(victim);
-        recovery.erases += 1;
+        for (block, erase_ns) in erases {
+            let plane = self.flash.device.geometry.plane_of(block);
+            load.add(&self.flash, self.flash.die_of(plane), erase_ns, command_ns);
+            self.up.ftl.gc.note_erase(plane);
+            self.erased(block);
+            recovery.erases += 1;
+        }
         Ok(())
     }
 

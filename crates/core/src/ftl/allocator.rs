@@ -13,7 +13,7 @@ use crate::flash::ask::Waiting;
 use crate::flash::op::{Class, Op, Owner};
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::{Claimant, Tables};
-use crate::gc::state::GcState;
+use crate::gc::state::Collection;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::{Aligned, Parking, Preference, Writer};
@@ -65,6 +65,11 @@ where
         Some(target)
     }
 
+    /// The GC of a plane's pool.
+    pub(crate) fn gc_of(&self, plane: PlaneIx) -> &Collection {
+        self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane))
+    }
+
     /// The write point of a program that starts in a plane; of a page of GC without an operation yet, where that is `NONE`.
     #[inline]
     pub(crate) fn write_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
@@ -77,7 +82,7 @@ where
     /// A block at the offset of its siblings matters more to GC than the class of its page, unless it is there for that alone.
     #[cold]
     fn sought_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
-        let by_level = for_gc && !self.up.ftl.gc.of(plane).is_return_to_fast() || !self.flash.traits.chooses;
+        let by_level = for_gc && !self.gc_of(plane).is_return_to_fast() || !self.flash.traits.chooses;
         if self.flash.traits.pairing.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
     }
 
@@ -191,8 +196,7 @@ where
             None => Some(plane),
         };
         let Some(of) = of_gc else {
-            let gc = self.up.ftl.gc.of(plane);
-            let in_the_way = gc.state != GcState::Idle && !gc.is_return_to_fast();
+            let in_the_way = self.up.ftl.gc.is_under_way(plane) && !self.gc_of(plane).is_return_to_fast();
             return self.ask(|policies, view| policies.page_choice.preference(view, Writer::Host, in_the_way));
         };
         // Where writes wait for the die it is no idle time.

@@ -83,7 +83,7 @@ impl Tables {
         self.find_least_counts();
         let blocks = self.geometry.blocks_per_plane;
         for plane in 0..self.live.len() as PlaneIx {
-            self.live[plane as usize] = (plane * blocks..(plane + 1) * blocks).map(|block| self.valid_pages(block)).sum();
+            self.live[plane as usize] = (plane * blocks..(plane + 1) * blocks).map(|block| self.valid_pages(self.group_of(block))).sum();
         }
         for plane in 0..self.geometry.planes() {
             let bad = (plane * blocks..(plane + 1) * blocks).filter(|&block| self.is_bad(block)).count();

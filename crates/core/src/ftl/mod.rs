@@ -4,7 +4,7 @@
 
 use crate::device::Geometry;
 use crate::ftl::durable::Durable;
-use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{BlockGroup, BlockIx, Lpn, NONE, PlaneIx, Pool, Ppn};
 use crate::mem::{huge_vec, prefetch};
 use crate::policy::thresholds::StartLevel;
 use crate::units::Divisor;
@@ -23,6 +23,7 @@ pub(crate) mod durable;
 mod image;
 pub(crate) mod late_bound;
 mod placement;
+mod pools;
 pub(crate) mod recovery;
 mod rename;
 pub(crate) mod state;
@@ -30,14 +31,14 @@ mod victim_index;
 pub mod walk;
 pub(crate) mod write_points;
 
-/// Blocks of a group. A group may reach into another plane.
-const GROUP: u32 = 512;
+/// Block groups of a stretch. A stretch may reach into another pool.
+const STRETCH: u32 = 512;
 
 /// Map entries that are fetched at a time, because the processor looks up the addresses of several at once as fast as that
 /// of one.
 pub(crate) const FETCHED_AT_ONCE: usize = 8;
 
-/// Added to the count of a block that may not be a victim: erased, open, or being collected.
+/// Added to the count of a block group that may not be a victim: erased, open, or being collected.
 const NOT_A_VICTIM: i16 = 0x4000;
 
 /// The owner of a page that was programmed with nothing; no drive has so many logical pages.
@@ -66,9 +67,9 @@ pub struct Tables {
     /// The logical page of each physical page: the out-of-band LPN.
     reverse: Vec<Lpn>,
     valid: Vec<u64>,
-    /// Valid pages of each block, plus `NOT_A_VICTIM` where it applies, so that the search for victims is one scan.
+    /// Valid pages of each block group, plus `NOT_A_VICTIM` where it applies, so that the search for victims is one scan.
     counts: Vec<i16>,
-    /// The least count of each group of blocks; `NOT_A_VICTIM` where none may be a victim.
+    /// The least count of each stretch of block groups; `NOT_A_VICTIM` where none may be a victim.
     least_counts: Vec<i16>,
     next_page: Vec<u16>,
     erases: Vec<u32>,
@@ -133,7 +134,7 @@ impl Tables {
             reverse: Vec::new(),
             valid: huge_vec(geometry.physical_pages().div_ceil(64) as usize, 0),
             counts: vec![NOT_A_VICTIM; blocks],
-            least_counts: vec![NOT_A_VICTIM; blocks.div_ceil(GROUP as usize)],
+            least_counts: vec![NOT_A_VICTIM; blocks.div_ceil(STRETCH as usize)],
             next_page: vec![0; blocks],
             erases: vec![0; blocks],
             closed_at: vec![0; blocks],
@@ -166,14 +167,15 @@ impl Tables {
         self.live.get(plane as usize).copied().unwrap_or(0)
     }
 
-    /// Whether a plane has less erased space than a level of planes, once so many blocks more are erased.
+    /// Whether a pool has less erased space than a level of its planes, once so many block groups more are erased.
     #[inline]
-    pub(crate) fn is_short_of(&self, level: StartLevel, plane: PlaneIx, coming_blocks: u32) -> bool {
+    pub(crate) fn is_short_of(&self, level: StartLevel, pool: Pool, coming_groups: u32) -> bool {
         match level {
             StartLevel::PlanePages(pages) | StartLevel::DiePages(pages) => {
-                self.free_pages(plane) + coming_blocks * self.geometry.pages_per_block < pages
+                let plane = self.planes_of(pool).start;
+                self.free_pages(plane) + coming_groups * self.geometry.pages_per_block < pages
             }
-            StartLevel::PlaneBlocks(blocks) => self.erased_blocks(plane) + coming_blocks < blocks,
+            StartLevel::PlaneBlocks(blocks) => self.erased_groups(pool) + coming_groups < blocks,
         }
     }
 
@@ -276,7 +278,7 @@ impl Tables {
         let ppn = self.map[lpn as usize];
         if ppn != NONE {
             prefetch(&self.valid, (ppn / 64) as usize);
-            prefetch(&self.counts, self.block_of(ppn) as usize);
+            prefetch(&self.counts, self.group_of(self.block_of(ppn)).index());
         }
     }
 
@@ -300,15 +302,15 @@ impl Tables {
         self.planes[plane as usize].free_pages
     }
 
-    /// Erased blocks of a plane.
-    pub fn erased_blocks(&self, plane: PlaneIx) -> u32 {
-        self.planes[plane as usize].erased.len() as u32
+    /// Erased block groups of a pool: as many erased blocks in each of its planes.
+    pub fn erased_groups(&self, pool: Pool) -> u32 {
+        self.planes[pool.index()].erased.len() as u32
     }
 
-    /// Valid pages of a block.
+    /// Valid pages of a block group.
     #[inline]
-    pub fn valid_pages(&self, block: BlockIx) -> u32 {
-        (self.counts[block as usize] & (NOT_A_VICTIM - 1)) as u32
+    pub fn valid_pages(&self, group: BlockGroup) -> u32 {
+        (self.counts[group.index()] & (NOT_A_VICTIM - 1)) as u32
     }
 
     /// Every block has been erased so many times.
@@ -322,22 +324,22 @@ impl Tables {
         self.erases[block as usize]
     }
 
-    /// When a closed block's last page was programmed, by its plane's clock.
+    /// Erases that each block of a group has seen since the run began.
     #[inline]
-    pub fn closed_at(&self, block: BlockIx) -> u64 {
-        self.closed_at[block as usize]
+    pub fn wear_of(&self, group: BlockGroup) -> u32 {
+        self.erases[self.blocks_of(group).start as usize]
     }
 
-    /// A plane's clock: the pages programmed in it, by host and GC, since the tables were opened.
+    /// When the last page of a closed block group was programmed, by its pool's clock.
     #[inline]
-    pub fn clock(&self, plane: PlaneIx) -> u64 {
-        self.planes[plane as usize].programs
+    pub fn closed_at(&self, group: BlockGroup) -> u64 {
+        self.closed_at[group.index()]
     }
 
-    /// Valid pages of each block of a plane; a value of `NOT_A_CANDIDATE` or more marks a block that may not be a victim.
-    pub fn victim_counts(&self, plane: PlaneIx) -> &[i16] {
-        let first = (plane * self.geometry.blocks_per_plane) as usize;
-        &self.counts[first..first + self.geometry.blocks_per_plane as usize]
+    /// A pool's clock: the pages programmed in it, by host and GC, since the tables were opened.
+    #[inline]
+    pub fn clock(&self, pool: Pool) -> u64 {
+        self.planes[pool.index()].programs
     }
 
     /// The number of write points of a plane.
@@ -416,8 +418,9 @@ impl Tables {
         assert!(self.is_valid(ppn), "page {ppn} is stale already");
         self.valid[(ppn / 64) as usize] &= !(1 << (ppn % 64));
         let block = self.block_of(ppn);
-        self.counts[block as usize] -= 1;
-        self.count_fell(block);
+        let group = self.group_of(block);
+        self.counts[group.index()] -= 1;
+        self.count_fell(group);
         if !self.live.is_empty() {
             let plane = self.plane_of(ppn);
             self.live[plane as usize] -= 1;
@@ -442,8 +445,9 @@ impl Tables {
         let block = self.block_of(ppn);
         assert_eq!(self.reverse[ppn as usize], NONE, "page {ppn} is programmed twice");
         self.reverse[ppn as usize] = lpn;
-        crate::check!(self.counts[block as usize] >= NOT_A_VICTIM, "page {ppn} is recorded after the last page of its block");
-        let count = &mut self.counts[block as usize];
+        let group = self.group_of(block);
+        crate::check!(self.counts[group.index()] >= NOT_A_VICTIM, "page {ppn} is recorded after the last page of its block");
+        let count = &mut self.counts[group.index()];
         if valid {
             self.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
             *count += 1;
@@ -453,8 +457,8 @@ impl Tables {
         }
         if ppn + 1 == (block + 1) * self.geometry.pages_per_block {
             *count -= NOT_A_VICTIM;
-            self.count_fell(block);
-            self.closed_at[block as usize] = self.planes[self.pages_per_plane.divide(ppn) as usize].programs;
+            self.count_fell(group);
+            self.closed_at[group.index()] = self.planes[self.pages_per_plane.divide(ppn) as usize].programs;
         }
     }
 
@@ -504,9 +508,17 @@ impl Tables {
         current
     }
 
-    /// Records a completed erase. Returns whether the block will be opened before one that was erased earlier.
-    pub fn erased(&mut self, block: BlockIx) -> bool {
-        assert_eq!(self.valid_pages(block), 0, "block {block} is erased with valid pages");
+    /// Records the completed erase of all blocks of a group. Returns whether it will be opened before one that was erased earlier.
+    pub fn erased(&mut self, group: BlockGroup) -> bool {
+        assert_eq!(self.valid_pages(group), 0, "block group {} is erased with valid pages", group.0);
+        let mut out_of_turn = false;
+        for block in self.blocks_of(group) {
+            out_of_turn |= self.erased_block(block);
+        }
+        out_of_turn
+    }
+
+    fn erased_block(&mut self, block: BlockIx) -> bool {
         let pages = self.geometry.pages_per_block;
         let range = (block * pages) as usize..((block + 1) * pages) as usize;
         self.reverse[range].fill(NONE);
@@ -540,12 +552,13 @@ impl Tables {
                 if self.reverse[ppn as usize] != lpn as Lpn || !self.is_valid(ppn) {
                     return Err(format!("logical page {lpn} maps to physical page {ppn}, which is stale or belongs to another"));
                 }
-                valid[g.block_of(ppn) as usize] += 1;
+                valid[self.group_of(g.block_of(ppn)).index()] += 1;
             }
         }
-        for (block, &count) in valid.iter().enumerate() {
-            if self.valid_pages(block as BlockIx) != count {
-                return Err(format!("block {block} counts {} valid pages, {count} are mapped", self.valid_pages(block as BlockIx)));
+        for (group, &count) in valid.iter().enumerate() {
+            let counted = self.valid_pages(BlockGroup(group as u32));
+            if counted != count {
+                return Err(format!("block group {group} counts {counted} valid pages, {count} are mapped"));
             }
         }
         self.audit_least_counts()?;
@@ -555,7 +568,7 @@ impl Tables {
             if free != plane.free_pages {
                 return Err(format!("plane {index} counts {} erased pages, its blocks have {free}", plane.free_pages));
             }
-            let live: u32 = (first..first + g.blocks_per_plane).map(|block| valid[block as usize]).sum();
+            let live: u32 = self.groups_of(Pool(index as u32)).map(|group| valid[group as usize]).sum();
             if !self.live.is_empty() && live != self.live[index] {
                 return Err(format!("plane {index} counts {} live pages, {live} are mapped", self.live[index]));
             }
@@ -568,9 +581,6 @@ impl Tables {
         self.map[lpn as usize] = self.map[other as usize];
     }
 }
-
-/// Counts at or above this mark blocks that may not be victims.
-pub const NOT_A_CANDIDATE: i16 = NOT_A_VICTIM;
 
 #[cfg(test)]
 mod tests {
@@ -598,7 +608,7 @@ mod tests {
         }
         assert_eq!(tables.take(0, 0, Claimant::Host), None, "the last erased block is the reserve");
         assert!(tables.can_take(0, 0, Claimant::Gc));
-        assert_eq!(tables.victim_counts(0), [1, 2, 1, NOT_A_CANDIDATE]);
+        assert_eq!(tables.victim_counts(Pool(0)), [1, 2, 1, NOT_A_VICTIM]);
         tables.audit().unwrap();
     }
 
@@ -631,7 +641,7 @@ mod tests {
         assert!(!tables.commit_move(0, 0, to));
         tables.commit_void(1, newer);
         assert_eq!((tables.lookup(0), tables.lookup(1), tables.has_valid(tables.pages_of(0))), (NONE, NONE, false));
-        assert_eq!(tables.victim_counts(0)[..2], [0, 0], "both blocks are full and hold nothing");
+        assert_eq!(tables.victim_counts(Pool(0))[..2], [0, 0], "both blocks are full and hold nothing");
         tables.audit().unwrap();
     }
 
@@ -676,9 +686,10 @@ mod tests {
             let ppn = tables.take(0, 0, Claimant::Host).unwrap();
             tables.commit_write(lpn, ppn);
         }
-        let unseen = tables.begin_collect(0);
+        tables.begin_collect(BlockGroup(0));
+        let unseen = tables.pages_of(0);
         assert!(!tables.has_valid(unseen));
-        tables.erased(0);
+        tables.erased(BlockGroup(0));
         assert_eq!(tables.free_pages(0), 6);
         assert_eq!(tables.erase_count(0), 1);
         tables.audit().unwrap();

@@ -278,7 +278,7 @@ impl View<'_> {
     pub fn pool_permille(self, sustainable_percent: u32) -> u32 {
         let Some((background, emergency)) = self.ftl.late_bound.as_ref().and_then(|late_bound| late_bound.thresholds) else { return 0 };
         let planes = self.geometry().planes();
-        let erased: u64 = (0..planes).map(|plane| u64::from(self.tables().erased_blocks(plane))).sum();
+        let erased: u64 = (0..planes).map(|plane| u64::from(self.tables().erased_groups(self.tables().pool_of(plane)))).sum();
         // In hundredths of a block of each plane, so that nothing is rounded away.
         let whole = u64::from(background - emergency) * u64::from(100 - sustainable_percent) * u64::from(planes);
         let level = (u64::from(emergency) * 100 + u64::from(background - emergency) * u64::from(sustainable_percent)) * u64::from(planes);
@@ -300,7 +300,7 @@ impl View<'_> {
     fn takers(self, plane: PlaneIx, page: &Unplaced) -> u64 {
         let own = page.from == plane;
         let Some(late_bound) = self.ftl.late_bound.as_ref().filter(|_| own || !page.confined && !self.is_diverted(plane)) else { return 0 };
-        let (erased, reserve) = (self.tables().erased_blocks(plane), self.tables().reserve_blocks());
+        let (erased, reserve) = (self.tables().erased_groups(self.tables().pool_of(plane)), self.tables().reserve_blocks());
         let claimant = if own { Claimant::Gc } else { Claimant::Host };
         let (opens, goes_on) = match claimant {
             Claimant::Gc => (erased > 0, true),

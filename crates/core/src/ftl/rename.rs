@@ -20,7 +20,7 @@ impl Tables {
 mod tests {
     use crate::ftl::Claimant;
     use crate::ftl::tests::tiny;
-    use crate::ids::NONE;
+    use crate::ids::{BlockGroup, NONE};
 
     #[test]
     fn a_page_that_takes_over_the_copy_of_another_loses_its_own() {
@@ -34,7 +34,7 @@ mod tests {
         assert!(tables.commit_move(1, 1, moved));
         assert_eq!(tables.rename(0, 1), moved);
         assert_eq!((tables.lookup(0), tables.lookup(1), tables.owner(0)), (NONE, 0, 1));
-        assert_eq!((tables.valid_pages(0), tables.valid_pages(1)), (1, 1));
+        assert_eq!((tables.valid_pages(BlockGroup(0)), tables.valid_pages(BlockGroup(1))), (1, 1));
         tables.audit().unwrap();
     }
 }

@@ -1,44 +1,66 @@
-//! The blocks with the fewest valid pages, found without looking at every block: the least count of each group of blocks is
-//! kept as counts change.
+//! The block groups with the fewest valid pages, found without looking at every one: the least count of each stretch of them
+//! is kept as counts change.
 
-use crate::ftl::{GROUP, NOT_A_VICTIM, Tables};
-use crate::ids::{BlockIx, PlaneIx};
+use crate::ftl::{NOT_A_VICTIM, STRETCH, Tables};
+use crate::ids::{BlockGroup, Pool};
+use std::ops::Range;
 
 impl Tables {
-    /// The count of a block fell: it may be the least of its group now.
+    /// The count of a block group fell: it may be the least of its stretch now.
     #[inline]
-    pub(crate) fn count_fell(&mut self, block: BlockIx) {
-        let least = &mut self.least_counts[(block / GROUP) as usize];
-        *least = (*least).min(self.counts[block as usize]);
+    pub(crate) fn count_fell(&mut self, group: BlockGroup) {
+        let least = &mut self.least_counts[(group.0 / STRETCH) as usize];
+        *least = (*least).min(self.counts[group.index()]);
     }
 
-    /// Finds the least count of a group anew.
-    pub(super) fn find_least_count(&mut self, group: u32) {
-        let first = (group * GROUP) as usize;
-        let end = self.counts.len().min(first + GROUP as usize);
+    /// Finds the least count of a stretch anew.
+    pub(super) fn find_least_count(&mut self, stretch: u32) {
+        let first = (stretch * STRETCH) as usize;
+        let end = self.counts.len().min(first + STRETCH as usize);
         let least = self.counts[first..end].iter().copied().min().unwrap_or(NOT_A_VICTIM);
-        self.least_counts[group as usize] = least.min(NOT_A_VICTIM);
+        self.least_counts[stretch as usize] = least.min(NOT_A_VICTIM);
     }
 
-    /// Finds the least counts of all groups anew, after counts were set all at once.
+    /// Finds the least counts of all stretches anew, after counts were set all at once.
     pub(crate) fn find_least_counts(&mut self) {
-        (0..self.least_counts.len() as u32).for_each(|group| self.find_least_count(group));
+        (0..self.least_counts.len() as u32).for_each(|stretch| self.find_least_count(stretch));
     }
 
-    /// Finds the candidates of a plane with the fewest valid pages, in the order of their indices, or only the first of them.
-    pub fn fewest_valid(&self, plane: PlaneIx, first_only: bool, found: &mut Vec<BlockIx>) {
+    /// Whether a block group may be a victim.
+    #[inline]
+    pub fn is_candidate(&self, group: BlockGroup) -> bool {
+        self.counts[group.index()] < NOT_A_VICTIM
+    }
+
+    /// Valid pages of each block group of a pool, and more where it may not be a victim.
+    pub(super) fn victim_counts(&self, pool: Pool) -> &[i16] {
+        let Range { start, end } = self.groups_of(pool);
+        &self.counts[start as usize..end as usize]
+    }
+
+    /// A pool's block group with the fewest valid pages; none if nothing is stale.
+    #[inline]
+    pub(crate) fn greedy_victim(&self, pool: Pool) -> Option<BlockGroup> {
+        let counts = self.victim_counts(pool);
+        let least = counts.iter().copied().min().unwrap_or(i16::MAX);
+        let index = counts.iter().position(|&count| count == least).unwrap_or(0) as u32;
+        let group = BlockGroup(self.groups_of(pool).start + index);
+        (i32::from(least) < self.pages_in(group) as i32).then_some(group)
+    }
+
+    /// Finds the candidates of a pool with the fewest valid pages, in the order of their numbers, or only the first of them.
+    pub fn fewest_valid(&self, pool: Pool, first_only: bool, found: &mut Vec<BlockGroup>) {
         found.clear();
-        let first = plane * self.geometry.blocks_per_plane;
-        let end = first + self.geometry.blocks_per_plane;
-        let part = |group: u32| (first.max(group * GROUP), end.min((group + 1) * GROUP));
+        let Range { start: first, end } = self.groups_of(pool);
+        let part = |stretch: u32| (first.max(stretch * STRETCH), end.min((stretch + 1) * STRETCH));
         let mut least = NOT_A_VICTIM;
         let (mut from, mut to) = (end, end);
-        for group in first / GROUP..end.div_ceil(GROUP) {
-            if self.least_counts[group as usize] >= least {
+        for stretch in first / STRETCH..end.div_ceil(STRETCH) {
+            if self.least_counts[stretch as usize] >= least {
                 continue;
             }
-            let (start, stop) = part(group);
-            // A group that reaches into another plane may have its least count there.
+            let (start, stop) = part(stretch);
+            // A stretch that reaches into another pool may have its least count there.
             let here = self.counts[start as usize..stop as usize].iter().copied().min().unwrap_or(NOT_A_VICTIM);
             if here < least {
                 (least, from, to) = (here, start, stop);
@@ -48,9 +70,9 @@ impl Tables {
             to = end;
         }
         while from < to {
-            let stop = part(from / GROUP).1;
-            if self.least_counts[(from / GROUP) as usize] <= least {
-                let fewest = (from..stop).filter(|&block| self.counts[block as usize] == least);
+            let stop = part(from / STRETCH).1;
+            if self.least_counts[(from / STRETCH) as usize] <= least {
+                let fewest = (from..stop).filter(|&group| self.counts[group as usize] == least).map(BlockGroup);
                 found.extend(fewest.take(if first_only { 1 } else { usize::MAX }));
             }
             from = stop;
@@ -59,32 +81,31 @@ impl Tables {
 
     /// Pages that collecting a candidate frees: those that hold nothing valid.
     #[inline]
-    pub fn stale_pages(&self, block: BlockIx) -> u32 {
-        self.geometry.pages_per_block - self.valid_pages(block)
+    pub fn stale_pages(&self, group: BlockGroup) -> u32 {
+        self.pages_in(group) - self.valid_pages(group)
     }
 
-    /// The candidates of a plane that have a stale page, so that collecting one frees something. A block without is passed over by
-    /// every technique, or one that looks at age or wear alone would choose it again and again.
-    pub fn collectable(&self, plane: PlaneIx) -> impl Iterator<Item = BlockIx> + '_ {
-        // A block that may not be a victim counts more than its pages.
-        let full = self.geometry.pages_per_block as i16;
-        let counts = (plane * self.geometry.blocks_per_plane..).zip(self.victim_counts(plane));
-        counts.filter(move |&(_, &count)| count < full).map(|(block, _)| block)
+    /// The candidates of a pool that have a stale page, so that collecting one frees something. A block group without is passed over
+    /// by every technique, or one that looks at age or wear alone would choose it again and again.
+    pub fn collectable(&self, pool: Pool) -> impl Iterator<Item = BlockGroup> + '_ {
+        let counts = self.groups_of(pool).map(BlockGroup).zip(self.victim_counts(pool));
+        // One that may not be a victim counts more than its pages.
+        counts.filter(|&(group, &count)| i32::from(count) < self.pages_in(group) as i32).map(|(group, _)| group)
     }
 
-    /// No candidate of a plane has fewer valid pages than this.
+    /// No candidate of a pool has fewer valid pages than this.
     #[inline]
-    pub fn least_valid_bound(&self, plane: PlaneIx) -> u32 {
-        let first = plane * self.geometry.blocks_per_plane;
-        let groups = (first / GROUP) as usize..(first + self.geometry.blocks_per_plane).div_ceil(GROUP) as usize;
-        self.least_counts[groups].iter().copied().min().unwrap_or(NOT_A_VICTIM) as u32
+    pub fn least_valid_bound(&self, pool: Pool) -> u32 {
+        let Range { start, end } = self.groups_of(pool);
+        let stretches = (start / STRETCH) as usize..end.div_ceil(STRETCH) as usize;
+        self.least_counts[stretches].iter().copied().min().unwrap_or(NOT_A_VICTIM) as u32
     }
 
     /// Whether the least counts are right.
     pub(super) fn audit_least_counts(&self) -> Result<(), String> {
-        for (group, (&least, counts)) in self.least_counts.iter().zip(self.counts.chunks(GROUP as usize)).enumerate() {
+        for (stretch, (&least, counts)) in self.least_counts.iter().zip(self.counts.chunks(STRETCH as usize)).enumerate() {
             if counts.iter().copied().min().map(|count| count.min(NOT_A_VICTIM)) != Some(least) {
-                return Err(format!("the least count of group {group} of blocks is taken to be {least}"));
+                return Err(format!("the least count of stretch {stretch} of block groups is taken to be {least}"));
             }
         }
         Ok(())
@@ -100,8 +121,8 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
 
     #[test]
-    fn the_fewest_valid_pages_are_found_in_groups_that_reach_into_other_planes() {
-        // 700 blocks in each of three planes: groups of 512 begin and end in their midst.
+    fn the_fewest_valid_pages_are_found_in_stretches_that_reach_into_other_pools() {
+        // 700 blocks in each of three planes: stretches of 512 begin and end in their midst.
         let geometry = Geometry {
             channels: 3,
             chips_per_channel: 1,
@@ -117,19 +138,21 @@ mod tests {
         for round in 0..60_000 {
             let lpn = if round < 6000 { round } else { random.next_u32() % 6000 };
             let plane = lpn % 3;
-            if tables.erased_blocks(plane) < 3 {
-                tables.fewest_valid(plane, true, &mut found);
+            let pool = tables.pool_of(plane);
+            if tables.erased_groups(pool) < 3 {
+                tables.fewest_valid(pool, true, &mut found);
                 let first = found.clone();
-                tables.fewest_valid(plane, false, &mut found);
+                tables.fewest_valid(pool, false, &mut found);
                 assert_eq!(first, found[..1]);
-                let counts = tables.victim_counts(plane);
+                let counts = tables.victim_counts(pool);
                 let least = *counts.iter().min().unwrap();
-                let expected: Vec<BlockIx> =
-                    (plane * 700..).zip(counts).filter(|&(_, &count)| count == least).map(|(block, _)| block).collect();
+                let expected: Vec<BlockGroup> =
+                    (plane * 700..).zip(counts).filter(|&(_, &count)| count == least).map(|(group, _)| BlockGroup(group)).collect();
                 assert_eq!(found, expected);
-                assert!(tables.least_valid_bound(plane) <= least as u32);
+                assert!(tables.least_valid_bound(pool) <= least as u32);
                 let victim = found[found.len() / 2];
-                let mut unseen = tables.begin_collect(victim);
+                tables.begin_collect(victim);
+                let mut unseen = tables.pages_of(tables.block_in(victim, plane));
                 while let Some(from) = tables.next_valid(&mut unseen) {
                     let to = tables.take(plane, 0, Claimant::Gc).unwrap();
                     tables.commit_move(tables.owner(from), from, to);

@@ -1,7 +1,7 @@
 //! The pages of a block that is collected, one after another.
 
-use crate::ftl::{FETCHED_AT_ONCE, GROUP, NOT_A_VICTIM, Tables};
-use crate::ids::{BlockIx, Ppn};
+use crate::ftl::{FETCHED_AT_ONCE, NOT_A_VICTIM, STRETCH, Tables};
+use crate::ids::{BlockGroup, BlockIx, Ppn};
 use std::ops::Range;
 
 /// The pages of a block that have not been looked at.
@@ -19,19 +19,18 @@ impl Unseen {
 }
 
 impl Tables {
-    /// Takes a block out of the candidates, because it is being collected. Returns its pages.
-    pub fn begin_collect(&mut self, block: BlockIx) -> Unseen {
-        assert!(self.counts[block as usize] < NOT_A_VICTIM, "block {block} is not a candidate");
-        self.counts[block as usize] += NOT_A_VICTIM;
-        self.find_least_count(block / GROUP);
-        self.pages_of(block)
+    /// Takes a block group out of the candidates, because it is being collected.
+    pub fn begin_collect(&mut self, group: BlockGroup) {
+        assert!(self.counts[group.index()] < NOT_A_VICTIM, "block group {} is not a candidate", group.0);
+        self.counts[group.index()] += NOT_A_VICTIM;
+        self.find_least_count(group.0 / STRETCH);
     }
 
-    /// Makes a block that was being collected a candidate again, with the pages that are left in it.
-    pub fn end_collect(&mut self, block: BlockIx) {
-        assert!(self.counts[block as usize] >= NOT_A_VICTIM, "block {block} is not being collected");
-        self.counts[block as usize] -= NOT_A_VICTIM;
-        self.count_fell(block);
+    /// Makes a block group that was being collected a candidate again, with the pages that are left in it.
+    pub fn end_collect(&mut self, group: BlockGroup) {
+        assert!(self.counts[group.index()] >= NOT_A_VICTIM, "block group {} is not being collected", group.0);
+        self.counts[group.index()] -= NOT_A_VICTIM;
+        self.count_fell(group);
     }
 
     /// All pages of a block.

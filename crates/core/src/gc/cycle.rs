@@ -1,4 +1,4 @@
-//! When the GC of a plane begins, takes its victim, yields after a page, and ends.
+//! When the GC of a pool begins, takes its victim, yields after a page, and ends.
 //!
 //! Nothing is chosen early: the victim when the lock is complete, each page and its destination when the step is picked, so a
 //! page that was overwritten in the meantime is not copied.
@@ -9,8 +9,8 @@ use crate::flash::Engine;
 use crate::flash::op::Class;
 use crate::flash::upper::Assembles;
 use crate::ftl::above::{Above, WithFtl};
-use crate::gc::state::{Gc, GcState, Reason};
-use crate::ids::{NONE, PlaneIx};
+use crate::gc::state::{Collection, Gc, GcState, Reason};
+use crate::ids::{PlaneIx, Pool};
 use crate::policy::answers::{Gate, Want};
 use crate::policy::interface::{GcGate, GcLock, GcTrigger};
 use crate::timer::Timer;
@@ -20,151 +20,174 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// Asks trigger and gate whether a GC starts in a plane, or where one fills the programs of its die, in any plane of that.
+    /// Something changed in a plane: asks trigger and gate whether a GC starts in its pool, or where one fills the programs of its
+    /// die, in any pool of that.
     pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
         if self.flash.traits.assembles_gc && self.flash.traits.gc_across {
             self.consider_gc_of_die(self.flash.die_of(plane));
         } else {
-            self.consider_gc_of_plane(plane);
+            self.consider_gc_of_pool(self.up.ftl.tables.pool_of(plane));
         }
     }
 
-    pub(super) fn consider_gc_of_plane(&mut self, plane: PlaneIx) {
+    pub(super) fn consider_gc_of_pool(&mut self, pool: Pool) {
         if self.flash.traits.late_bound {
-            return self.consider_step(plane);
+            return self.consider_step(pool);
         }
-        match self.up.ftl.gc.planes[plane as usize].state {
+        match self.state_of(pool) {
             GcState::Idle => {}
-            GcState::Claiming => return self.note_urgency(plane),
+            GcState::Claiming => return self.note_urgency(pool),
             GcState::Moving | GcState::Erasing => return,
         }
-        let want = self.ask(|policies, view| policies.gc_trigger.want(view, plane));
+        let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
         if want == Want::No {
-            self.leave_gate(plane);
-            if self.flash.traits.returns_to_fast && self.should_return_to_fast(plane) {
-                self.start_gc(plane, false, Reason::ReturnToFast);
+            self.leave_gate(pool);
+            if self.flash.traits.returns_to_fast && self.should_return_to_fast(pool) {
+                self.start_gc(pool, false, Reason::ReturnToFast);
             }
             return;
         }
-        if self.flash.traits.assembles_gc && !self.is_worth_its_padding(plane, want == Want::Hard) {
-            return self.leave_gate(plane);
+        if self.flash.traits.assembles_gc && !self.is_worth_its_padding(pool, want == Want::Hard) {
+            return self.leave_gate(pool);
         }
         if self.flash.traits.gc_ideal {
-            return self.collect_ideal(plane);
+            return self.collect_ideal(pool);
         }
-        let gate = self.ask(|policies, view| policies.gc_gate.may_start(view, plane, want));
+        let gate = self.ask(|policies, view| policies.gc_gate.may_start(view, pool, want));
         if gate != Gate::Open {
             if want == Want::Soft || self.ask(|policies, _| policies.gc_gate.strict()) {
-                return self.wait_at_gate(plane, gate);
+                return self.wait_at_gate(pool, gate);
             }
             self.flash.counters.gate_passed_urgently += 1;
         }
-        if self.seen().waits_at_gate(plane) {
-            let waited = self.flash.now - self.up.ftl.gc.planes[plane as usize].gated_since;
+        if self.up.ftl.gc.is_gated(pool) {
+            let waited = self.flash.now - self.up.ftl.gc.of_pool(pool).gated_since;
             self.flash.counters.gate_wait_ns += waited;
             self.flash.counters.gate_wait_ns_max = self.flash.counters.gate_wait_ns_max.max(waited);
         }
-        self.leave_gate(plane);
+        self.leave_gate(pool);
         if self.flash.traits.assembles_gc {
-            self.note_wanted_gc(plane);
+            self.note_wanted_gc(pool);
         }
-        self.start_gc(plane, want == Want::Hard, Reason::Wanted);
+        self.start_gc(pool, want == Want::Hard, Reason::Wanted);
     }
 
-    /// A GC that still waits for what it must lock learns that its plane has become urgent.
-    fn note_urgency(&mut self, plane: PlaneIx) {
-        if !self.flash.is_urgent(plane) && self.ask(|policies, view| policies.gc_trigger.want(view, plane)) == Want::Hard {
-            let plan = self.ask(|policies, view| policies.gc_lock.lock(view, plane, true));
-            self.flash.set_urgent(plane, true);
-            let gc = &mut self.up.ftl.gc.planes[plane as usize];
-            gc.plan.release_each_page = plan.release_each_page;
-            if self.flash.traits.assembles {
-                // Its lock request no longer comes after programs that have waited long enough.
-                let die = self.flash.die_of(plane);
-                self.update_masked(die);
-                self.try_start(die);
+    /// Where a pool's GC stands, in the plane that is least far.
+    fn state_of(&self, pool: Pool) -> GcState {
+        let states = self.up.ftl.tables.planes_of(pool).map(|plane| self.up.ftl.gc.of(plane).state);
+        states.min().expect("a pool has planes")
+    }
+
+    fn set_urgent(&mut self, pool: Pool, urgent: bool) {
+        self.up.ftl.tables.planes_of(pool).for_each(|plane| self.flash.set_urgent(plane, urgent));
+    }
+
+    /// Whether a pool's GC is urgent.
+    pub(super) fn is_urgent(&self, pool: Pool) -> bool {
+        self.flash.is_urgent(self.up.ftl.tables.planes_of(pool).start)
+    }
+
+    /// A GC that still waits for what it must lock learns that its pool has become urgent.
+    fn note_urgency(&mut self, pool: Pool) {
+        if !self.is_urgent(pool) && self.ask(|policies, view| policies.gc_trigger.want(view, pool)) == Want::Hard {
+            let plan = self.ask(|policies, view| policies.gc_lock.lock(view, true));
+            self.set_urgent(pool, true);
+            for plane in self.up.ftl.tables.planes_of(pool) {
+                self.up.ftl.gc.planes[plane as usize].plan.release_each_page = plan.release_each_page;
+                if self.flash.traits.assembles {
+                    // Its lock request no longer comes after programs that have waited long enough.
+                    let die = self.flash.die_of(plane);
+                    self.update_masked(die);
+                    self.try_start(die);
+                }
             }
         }
     }
 
-    fn wait_at_gate(&mut self, plane: PlaneIx, gate: Gate) {
-        let word = &mut self.up.ftl.gc.gated[(plane / 64) as usize];
-        if *word >> (plane % 64) & 1 == 0 {
-            *word |= 1 << (plane % 64);
+    /// The planes of a pool, each with its channel.
+    fn channels_of(&self, pool: Pool) -> impl Iterator<Item = usize> + use<Q, U> {
+        let g = &self.flash.device.geometry;
+        let (planes_per_die, dies_per_channel) = (g.planes_per_die, g.dies_per_channel());
+        self.up.ftl.tables.planes_of(pool).map(move |plane| (plane / planes_per_die / dies_per_channel) as usize)
+    }
+
+    fn wait_at_gate(&mut self, pool: Pool, gate: Gate) {
+        if !self.up.ftl.gc.is_gated(pool) {
+            self.up.ftl.gc.gated[pool.index() / 64] |= 1 << (pool.index() % 64);
             self.flash.counters.gate_waits += 1;
-            self.up.ftl.gc.planes[plane as usize].gated_since = self.flash.now;
-            let channel = self.flash.channel_of(self.flash.die_of(plane));
-            self.up.ftl.gc.channels[channel].gated += 1;
+            self.up.ftl.gc.of_pool_mut(pool).gated_since = self.flash.now;
+            self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].gated += 1);
         }
         if let Gate::ClosedUntil(at) = gate {
-            self.up.ftl.gc.planes[plane as usize].retry_at = at;
-            self.set_timer(at, Timer::Gate(plane));
+            self.up.ftl.gc.of_pool_mut(pool).retry_at = at;
+            self.set_timer(at, Timer::Gate(pool));
         }
     }
 
-    fn leave_gate(&mut self, plane: PlaneIx) {
-        self.up.ftl.gc.planes[plane as usize].retry_at = Ns::MAX;
-        let word = &mut self.up.ftl.gc.gated[(plane / 64) as usize];
-        if *word >> (plane % 64) & 1 == 1 {
-            *word &= !(1 << (plane % 64));
-            let channel = self.flash.channel_of(self.flash.die_of(plane));
-            self.up.ftl.gc.channels[channel].gated -= 1;
+    fn leave_gate(&mut self, pool: Pool) {
+        self.up.ftl.gc.of_pool_mut(pool).retry_at = Ns::MAX;
+        if self.up.ftl.gc.is_gated(pool) {
+            self.up.ftl.gc.gated[pool.index() / 64] &= !(1 << (pool.index() % 64));
+            self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].gated -= 1);
         }
     }
 
     /// A timer set by a gate. Returns whether it still mattered.
-    pub(crate) fn gate_timer(&mut self, plane: PlaneIx) -> bool {
-        let matters = self.up.ftl.gc.planes[plane as usize].retry_at == self.flash.now;
+    pub(crate) fn gate_timer(&mut self, pool: Pool) -> bool {
+        let matters = self.up.ftl.gc.of_pool(pool).retry_at == self.flash.now;
         if matters {
-            self.consider_gc(plane);
+            self.consider_gc(self.up.ftl.tables.planes_of(pool).start);
         }
         matters
     }
 
-    /// Asks the gate again for every waiting plane, or for those of one channel.
+    /// Asks the gate again for every waiting pool, or for those of one channel.
     pub(super) fn ask_gates(&mut self, channel: Option<usize>) {
         let planes_per_channel = self.flash.device.geometry.planes() / self.flash.device.geometry.channels;
         let (from, to) = match channel {
             Some(channel) => (channel as u32 * planes_per_channel, (channel as u32 + 1) * planes_per_channel),
             None => (0, self.flash.device.geometry.planes()),
         };
-        let mut plane = from;
-        while plane < to {
-            let word = self.up.ftl.gc.gated[(plane / 64) as usize] >> (plane % 64);
+        let mut pool = self.up.ftl.tables.pool_of(from);
+        let last = self.up.ftl.tables.pool_of(to - 1);
+        while pool <= last {
+            let word = self.up.ftl.gc.gated[pool.index() / 64] >> (pool.index() % 64);
             if word == 0 {
-                plane = (plane / 64 + 1) * 64;
+                pool = Pool((pool.0 / 64 + 1) * 64);
                 continue;
             }
-            plane += word.trailing_zeros();
-            if plane < to {
-                self.consider_gc(plane);
+            pool = Pool(pool.0 + word.trailing_zeros());
+            if pool <= last {
+                self.consider_gc(self.up.ftl.tables.planes_of(pool).start);
             }
-            plane += 1;
+            pool = Pool(pool.0 + 1);
         }
     }
 
-    pub(crate) fn start_gc(&mut self, plane: PlaneIx, urgent: bool, reason: Reason) {
-        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, plane, urgent));
-        self.flash.step_arrives(plane);
-        let now = self.flash.now;
-        self.gc_begins(plane);
-        let number = self.up.ftl.gc.started;
+    pub(crate) fn start_gc(&mut self, pool: Pool, urgent: bool, reason: Reason) {
+        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, urgent));
+        let planes = self.up.ftl.tables.planes_of(pool);
+        for plane in planes.clone() {
+            self.flash.step_arrives(plane);
+            self.gc_begins(plane);
+            self.up.ftl.gc.planes[plane as usize] = Gc { state: GcState::Claiming, plan, ..Gc::idle() };
+        }
+        let (started, number) = (self.flash.now, self.up.ftl.gc.started);
         self.up.ftl.gc.started += 1;
-        let gc = &mut self.up.ftl.gc.planes[plane as usize];
-        *gc = Gc { state: GcState::Claiming, plan, reason, started: now, number, ..Gc::idle() };
-        self.flash.set_urgent(plane, urgent);
-        let channel = self.flash.channel_of(self.flash.die_of(plane));
-        self.up.ftl.gc.channels[channel].under_way += 1;
-        self.request_lock(plane);
+        *self.up.ftl.gc.of_pool_mut(pool) = Collection { reason, started, number, ..Collection::idle() };
+        self.set_urgent(pool, urgent);
+        self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way += 1);
+        planes.for_each(|plane| self.request_lock(plane));
     }
 
+    /// A plane has all locks that its pool's GC must have there: the first one lets the victim be chosen.
     pub(super) fn lock_complete(&mut self, plane: PlaneIx) {
-        let gc = &mut self.up.ftl.gc.planes[plane as usize];
-        gc.state = GcState::Moving;
-        let begins = gc.victim == NONE;
+        self.up.ftl.gc.planes[plane as usize].state = GcState::Moving;
+        let pool = self.up.ftl.tables.pool_of(plane);
+        let begins = self.up.ftl.gc.of_pool(pool).victim.is_none();
         if begins {
-            let Some(victim) = self.choose_victim(plane) else {
-                self.end_without_erase(plane);
+            let Some(victim) = self.choose_victim(pool) else {
+                self.end_without_erase(pool);
                 if self.flash.traits.assembles_gc {
                     self.assemble_without(plane);
                 }
@@ -172,12 +195,16 @@ where
                 self.ask_gates(None);
                 return;
             };
-            let unseen = self.up.ftl.tables.begin_collect(victim);
-            self.up.ftl.tables.prefetch_block(victim);
-            let gc = &mut self.up.ftl.gc.planes[plane as usize];
-            gc.victim = victim;
-            gc.unseen = unseen;
-            gc.locked_since = self.flash.now;
+            let tables = &mut self.up.ftl.tables;
+            tables.begin_collect(victim);
+            for plane in tables.planes_of(pool) {
+                let block = tables.block_in(victim, plane);
+                tables.prefetch_block(block);
+                self.up.ftl.gc.planes[plane as usize].unseen = tables.pages_of(block);
+            }
+            let now = self.flash.now;
+            let collection = self.up.ftl.gc.of_pool_mut(pool);
+            (collection.victim, collection.locked_since) = (Some(victim), now);
             if self.flash.traits.pairing.aligns {
                 self.align_gc(plane);
             }
@@ -185,17 +212,18 @@ where
         self.gc_locks(plane);
         self.set_ready(plane, Class::Gc);
         if begins && self.flash.traits.assembles_gc {
-            self.bring_siblings(plane);
+            self.bring_siblings(pool);
         }
         self.try_start(self.flash.die_of(plane));
     }
 
     /// A page is done with: yield if the policy says so, or go on.
     pub(super) fn gc_page_done(&mut self, plane: PlaneIx) {
-        let want = self.ask(|policies, view| policies.gc_trigger.want(view, plane));
+        let pool = self.up.ftl.tables.pool_of(plane);
+        let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
         let urgent = want == Want::Hard;
-        self.flash.set_urgent(plane, urgent);
-        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, plane, urgent));
+        self.set_urgent(pool, urgent);
+        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, urgent));
         self.flash.step_arrives(plane);
         if plan.release_each_page || !self.up.ftl.gc.planes[plane as usize].locks {
             self.flash.counters.preemptions += u64::from(plan.release_each_page);
@@ -213,20 +241,23 @@ where
     }
 
     /// Ends a GC that has found nothing to erase, or is not to.
-    pub(super) fn end_without_erase(&mut self, plane: PlaneIx) {
-        self.release(plane);
-        self.end_gc(plane);
-        self.gc_ended(plane);
+    pub(super) fn end_without_erase(&mut self, pool: Pool) {
+        let planes = self.up.ftl.tables.planes_of(pool);
+        planes.clone().for_each(|plane| self.release(plane));
+        self.end_gc(pool);
+        planes.for_each(|plane| self.gc_ended(plane));
     }
 
-    pub(super) fn end_gc(&mut self, plane: PlaneIx) {
-        let took = self.flash.now - self.up.ftl.gc.planes[plane as usize].started;
+    pub(super) fn end_gc(&mut self, pool: Pool) {
+        let took = self.flash.now - self.up.ftl.gc.of_pool(pool).started;
         self.flash.counters.gc_turn_ns_max = self.flash.counters.gc_turn_ns_max.max(took);
-        self.up.ftl.gc.planes[plane as usize] = Gc::idle();
-        self.flash.set_urgent(plane, false);
-        self.gc_ends(plane);
-        let channel = self.flash.channel_of(self.flash.die_of(plane));
-        self.up.ftl.gc.channels[channel].under_way -= 1;
+        *self.up.ftl.gc.of_pool_mut(pool) = Collection::idle();
+        self.set_urgent(pool, false);
+        for plane in self.up.ftl.tables.planes_of(pool) {
+            self.up.ftl.gc.planes[plane as usize] = Gc::idle();
+            self.gc_ends(plane);
+        }
+        self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way -= 1);
     }
 
     /// An operation of the host's in a plane has ended: its channel may have fallen quiet.

@@ -5,7 +5,7 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
-use crate::ids::{BlockIx, PlaneIx};
+use crate::ids::{BlockGroup, Pool};
 use crate::policy::answers::Want;
 use crate::policy::interface::GcTrigger;
 use std::convert::Infallible;
@@ -16,29 +16,32 @@ where
 {
     /// Ideal GC: pages are moved and blocks erased in the tables alone.
     #[cold]
-    pub(super) fn collect_ideal(&mut self, plane: PlaneIx) {
+    pub(super) fn collect_ideal(&mut self, pool: Pool) {
         // A block must not become a victim while a page of it is being programmed; the end of that program asks again.
-        if self.up.ftl.tables.programs_under_way(plane) {
+        let mut planes = self.up.ftl.tables.planes_of(pool);
+        if planes.any(|plane| self.up.ftl.tables.programs_under_way(plane)) {
             return;
         }
-        while self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No {
-            let Some(victim) = self.choose_victim(plane) else { return };
+        while self.ask(|policies, view| policies.gc_trigger.want(view, pool)) != Want::No {
+            let Some(victim) = self.choose_victim(pool) else { return };
             let moved = self.collect_functionally(victim);
-            self.up.ftl.gc.note_erase(plane);
-            self.erased(victim);
-            self.flash.hash.mix(u64::from(victim) << 32 | u64::from(moved));
+            for block in self.up.ftl.tables.blocks_of(victim) {
+                self.up.ftl.gc.note_erase(self.flash.device.geometry.plane_of(block));
+                self.erased(block);
+            }
+            self.flash.hash.mix(u64::from(victim.0) << 32 | u64::from(moved));
             self.flash.counters.gc_pages += u64::from(moved);
             self.flash.counters.gc_moved += u64::from(moved);
             self.flash.counters.gcs += 1;
             self.flash.counters.erases += 1;
         }
-        self.wake_space_blocked(plane);
+        self.up.ftl.tables.planes_of(pool).for_each(|plane| self.wake_space_blocked(plane));
     }
 
-    /// Moves every valid page of a block within its plane and erases the block, without time. Returns the pages moved.
-    pub(crate) fn collect_functionally(&mut self, victim: BlockIx) -> u32 {
-        let plane = self.flash.device.geometry.plane_of(victim);
-        let Ok(moved) = self.collect(victim, |drive, _| {
+    /// Moves every valid page of a block group within its plane and erases it, without time. Returns the pages moved.
+    pub(crate) fn collect_functionally(&mut self, victim: BlockGroup) -> u32 {
+        let Ok(moved) = self.collect(victim, |drive, from| {
+            let plane = drive.up.ftl.tables.plane_of(from);
             let write_point = drive.ageing_point(plane, true);
             Ok::<_, Infallible>(drive.up.ftl.tables.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block"))
         });

@@ -121,7 +121,8 @@ where
     pub(super) fn erase_ends(&mut self, die: DieIx) {
         let pending = |plane: PlaneIx| {
             let gc = &self.up.ftl.gc.planes[plane as usize];
-            let erases_next = || gc.victim != NONE && self.up.ftl.tables.valid_pages(gc.victim) == 0;
+            let victim = self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane)).victim;
+            let erases_next = || victim.is_some_and(|victim| self.up.ftl.tables.valid_pages(victim) == 0);
             gc.state == GcState::Erasing || gc.state == GcState::Moving && erases_next()
         };
         if !self.planes_of(die).any(pending) {
@@ -203,7 +204,8 @@ where
             for channel in claims.start..claims.start + gc.claim {
                 self.flash.count_idle_as(channel as usize, category);
                 if Self::TRACED {
-                    self.observer().channel_idles(channel, now, category, gc.number);
+                    let number = self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane)).number;
+                    self.observer().channel_idles(channel, now, category, number);
                 }
             }
         }

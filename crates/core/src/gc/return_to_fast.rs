@@ -5,7 +5,7 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::Reason;
-use crate::ids::PlaneIx;
+use crate::ids::{PlaneIx, Pool};
 use crate::policy::answers::{Gate, Want};
 use crate::policy::interface::{GcGate, GcTrigger, PageChoice};
 
@@ -13,10 +13,11 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// Whether idle time is used to return write points of a plane to fast pages, by a GC that may start now.
+    /// Whether idle time is used to return write points of a pool to fast pages, by a GC that may start now.
     #[cold]
-    pub(super) fn should_return_to_fast(&mut self, plane: PlaneIx) -> bool {
-        self.is_unparked(plane) && self.ask(|policies, view| policies.gc_gate.may_start(view, plane, Want::Soft)) == Gate::Open
+    pub(super) fn should_return_to_fast(&mut self, pool: Pool) -> bool {
+        let is_unparked = self.up.ftl.tables.planes_of(pool).any(|plane| self.is_unparked(plane));
+        is_unparked && self.ask(|policies, view| policies.gc_gate.may_start(view, pool, Want::Soft)) == Gate::Open
     }
 
     /// Whether a write point of a plane is not parked, and no write waits for its die.
@@ -30,8 +31,9 @@ where
     /// Whether a return-to-fast GC has no more to do. It stays for its plane if that wants a GC by now.
     #[cold]
     pub(super) fn return_to_fast_is_over(&mut self, plane: PlaneIx) -> bool {
-        if self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No {
-            self.up.ftl.gc.planes[plane as usize].reason = Reason::Wanted;
+        let pool = self.up.ftl.tables.pool_of(plane);
+        if self.ask(|policies, view| policies.gc_trigger.want(view, pool)) != Want::No {
+            self.up.ftl.gc.of_pool_mut(pool).reason = Reason::Wanted;
             return false;
         }
         let gc = &self.up.ftl.gc.planes[plane as usize];
@@ -41,8 +43,10 @@ where
     /// Ends a GC whose victim stays as it is. Returns whether the die is now busy.
     #[cold]
     pub(super) fn abandon_gc(&mut self, plane: PlaneIx) -> bool {
-        self.up.ftl.tables.end_collect(self.up.ftl.gc.planes[plane as usize].victim);
-        self.end_without_erase(plane);
+        let pool = self.up.ftl.tables.pool_of(plane);
+        let victim = self.up.ftl.gc.of_pool(pool).victim.expect("a GC that has its victim");
+        self.up.ftl.tables.end_collect(victim);
+        self.end_without_erase(pool);
         self.ask_gates(None);
         self.flash.is_running(self.flash.die_of(plane))
     }

@@ -1,15 +1,17 @@
-//! What GC keeps: of each plane, of each channel, of each die that programs on all its planes at once, and of the whole drive.
+//! What GC keeps: of each pool, of each plane, of each channel, of each die that programs on all its planes at once, and of the
+//! whole drive.
 
 use crate::attribution::trail::NOBODY;
 use crate::device::Device;
+use crate::ftl::Tables;
 use crate::ftl::walk::Unseen;
-use crate::ids::{BlockIx, NONE, PlaneIx};
+use crate::ids::{BlockGroup, PlaneIx, Pool};
 use crate::policy::answers::{LockPlan, Scope};
 use crate::traits::Traits;
 use crate::units::Ns;
 
-/// Where a plane's GC stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where GC stands in a plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GcState {
     /// No GC.
     Idle,
@@ -41,22 +43,11 @@ pub(crate) enum Reason {
     Sibling,
 }
 
-/// The GC of a plane.
+/// The GC of a pool: the collection of one block group.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gc {
-    pub state: GcState,
-    pub victim: BlockIx,
-    /// What of the victim has not been looked at.
-    pub unseen: Unseen,
-    pub plan: LockPlan,
-    /// It has locked its plane or die.
-    pub locks: bool,
-    /// Since when.
-    pub(super) locks_since: Ns,
-    /// The write point that takes its pages, if `pairing` has chosen it.
-    pub write_point: Option<u8>,
-    /// The next channel to claim; those before it are locked.
-    pub(super) claim: u32,
+pub(crate) struct Collection {
+    /// The block group, once it is chosen.
+    pub victim: Option<BlockGroup>,
     pub(super) reason: Reason,
     pub started: Ns,
     /// When it first had locked all that it must.
@@ -67,44 +58,68 @@ pub(crate) struct Gc {
     pub(super) gated_since: Ns,
     /// Its number, in the order in which GCs started.
     pub number: u64,
-    /// A page of its victim is being read, or, with cache registers, leaves the array.
-    pub reads: bool,
-    /// Pages that it has read into cache registers and that have not crossed the channel yet.
-    pub in_registers: u32,
-    /// Pages that it has read and that are not programmed yet.
-    pub in_ram: u32,
     /// Pages that it has moved.
     pub moved: u32,
     /// When its last page had been moved.
     pub moved_at: Ns,
 }
 
-impl Gc {
+impl Collection {
     pub fn is_return_to_fast(&self) -> bool {
         self.reason == Reason::ReturnToFast
     }
 
     pub fn idle() -> Self {
         Self {
-            state: GcState::Idle,
-            victim: NONE,
-            unseen: Unseen::NOTHING,
-            plan: LockPlan { scope: Scope::Plane, release_each_page: false },
-            locks: false,
-            locks_since: 0,
-            write_point: None,
-            claim: 0,
+            victim: None,
             reason: Reason::Wanted,
             started: 0,
             locked_since: 0,
             retry_at: Ns::MAX,
             gated_since: 0,
             number: NOBODY,
+            moved: 0,
+            moved_at: 0,
+        }
+    }
+}
+
+/// What a pool's GC does in a plane: it cleans one block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gc {
+    pub state: GcState,
+    /// What of the block has not been looked at.
+    pub unseen: Unseen,
+    pub plan: LockPlan,
+    /// It has locked its plane or die.
+    pub locks: bool,
+    /// Since when.
+    pub(super) locks_since: Ns,
+    /// The write point that takes its pages, if `pairing` has chosen it.
+    pub write_point: Option<u8>,
+    /// The next channel to claim; those before it are locked.
+    pub(super) claim: u32,
+    /// A page of the block is being read, or, with cache registers, leaves the array.
+    pub reads: bool,
+    /// Pages that it has read into cache registers and that have not crossed the channel yet.
+    pub in_registers: u32,
+    /// Pages that it has read and that are not programmed yet.
+    pub in_ram: u32,
+}
+
+impl Gc {
+    pub fn idle() -> Self {
+        Self {
+            state: GcState::Idle,
+            unseen: Unseen::NOTHING,
+            plan: LockPlan { scope: Scope::Plane, release_each_page: false },
+            locks: false,
+            locks_since: 0,
+            write_point: None,
+            claim: 0,
             reads: false,
             in_registers: 0,
             in_ram: 0,
-            moved: 0,
-            moved_at: 0,
         }
     }
 }
@@ -122,10 +137,10 @@ impl GcAssembly {
     pub const EMPTY: Self = Self { until: Ns::MAX, erased_then: 0 };
 }
 
-/// A block that is being cleaned.
+/// A block group that is being cleaned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
-    pub(super) block: BlockIx,
+    pub(super) group: BlockGroup,
     /// What of it has not been looked at.
     pub(super) unseen: Unseen,
     /// Pages of it that are being read, wait for their place, or are being programmed.
@@ -177,10 +192,11 @@ pub struct Work {
 /// What GC keeps of the whole drive.
 #[derive(Debug)]
 pub(crate) struct Gcs {
+    pub(super) pools: Vec<Collection>,
     pub(super) planes: Vec<Gc>,
     /// GCs that have started.
     pub(super) started: u64,
-    /// Planes whose GC waits at the gate, one bit each.
+    /// Pools whose GC waits at the gate, one bit each.
     pub(super) gated: Vec<u64>,
     pub(super) channels: Vec<ChannelGcs>,
     /// GC as single operations, of each plane; none where GC is no such thing.
@@ -197,7 +213,7 @@ pub(crate) struct Gcs {
     plane_erases: Vec<u64>,
     plane_erases_then: Vec<u64>,
     /// A scratch list, kept so that nothing is allocated per request.
-    pub(super) candidates: Vec<BlockIx>,
+    pub(super) candidates: Vec<BlockGroup>,
 }
 
 impl Gcs {
@@ -207,13 +223,15 @@ impl Gcs {
     }
 
     /// Those of a drive in which none is under way. `started`: GCs so far, for the numbers of those to come.
-    pub fn new(device: &Device, traits: &Traits, started: u64) -> Self {
+    pub fn new(device: &Device, tables: &Tables, traits: &Traits, started: u64) -> Self {
         let g = &device.geometry;
+        let pools = tables.pools().count();
         let (planes, dies) = (g.planes() as usize, g.dies() as usize);
         let mut gcs = Self {
+            pools: vec![Collection::idle(); pools],
             planes: vec![Gc::idle(); planes],
             started,
-            gated: vec![0; planes.div_ceil(64)],
+            gated: vec![0; pools.div_ceil(64)],
             channels: vec![ChannelGcs::default(); g.channels as usize],
             cleanup: Vec::new(),
             assembly_until: if traits.assembles { vec![Ns::MAX; dies] } else { Vec::new() },
@@ -225,9 +243,9 @@ impl Gcs {
             candidates: Vec::new(),
         };
         if traits.late_bound {
-            // Each plane's GC gets a number, as blocks are cleaned without beginning or end.
-            for gc in &mut gcs.planes {
-                gc.number = gcs.started;
+            // Each pool's GC gets a number, as blocks are cleaned without beginning or end.
+            for collection in &mut gcs.pools {
+                collection.number = gcs.started;
                 gcs.started += 1;
             }
             gcs.cleanup = vec![Cleanup::default(); planes];
@@ -236,12 +254,12 @@ impl Gcs {
     }
 
     /// Those after a loss of power: none is under way, and what has been measured stays.
-    pub fn after_power_loss(&self, device: &Device, traits: &Traits) -> Self {
+    pub fn after_power_loss(&self, device: &Device, tables: &Tables, traits: &Traits) -> Self {
         Self {
             work: self.work,
             plane_erases: self.plane_erases.clone(),
             plane_erases_then: self.plane_erases_then.clone(),
-            ..Self::new(device, traits, self.started)
+            ..Self::new(device, tables, traits, self.started)
         }
     }
 
@@ -250,10 +268,21 @@ impl Gcs {
         self.work.victim_valid_permille = valid_permille;
     }
 
-    /// The GC of a plane.
+    /// What GC does in a plane.
     #[inline]
     pub fn of(&self, plane: PlaneIx) -> &Gc {
         &self.planes[plane as usize]
+    }
+
+    /// The GC of a pool.
+    #[inline]
+    pub fn of_pool(&self, pool: Pool) -> &Collection {
+        &self.pools[pool.index()]
+    }
+
+    #[inline]
+    pub(super) fn of_pool_mut(&mut self, pool: Pool) -> &mut Collection {
+        &mut self.pools[pool.index()]
     }
 
     /// Whether a plane has one under way.
@@ -273,10 +302,10 @@ impl Gcs {
         self.channels[channel].gated > 0
     }
 
-    /// Whether a plane's GC waits at the gate.
+    /// Whether a pool's GC waits at the gate.
     #[inline]
-    pub fn is_gated(&self, plane: PlaneIx) -> bool {
-        self.gated[(plane / 64) as usize] >> (plane % 64) & 1 == 1
+    pub fn is_gated(&self, pool: Pool) -> bool {
+        self.gated[pool.index() / 64] >> (pool.index() % 64) & 1 == 1
     }
 
     /// A block of a plane has been erased.

@@ -23,14 +23,16 @@ where
         if self.flash.traits.late_bound {
             return self.single_step(plane);
         }
-        if self.up.ftl.gc.planes[plane as usize].is_return_to_fast() && self.return_to_fast_is_over(plane) {
+        let pool = self.up.ftl.tables.pool_of(plane);
+        let is_return_to_fast = self.up.ftl.gc.of_pool(pool).is_return_to_fast();
+        if is_return_to_fast && self.return_to_fast_is_over(plane) {
             return self.abandon_gc(plane);
         }
         let die = self.flash.die_of(plane);
         let (gc, tables) = (&mut self.up.ftl.gc.planes[plane as usize], &self.up.ftl.tables);
         if let Some(from) = tables.next_fetched(&mut gc.unseen) {
             gc.reads = true;
-            self.flash.counters.return_to_fast_moves += u64::from(gc.is_return_to_fast());
+            self.flash.counters.return_to_fast_moves += u64::from(is_return_to_fast);
             let kind = if self.flash.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
             self.begin_gc_op(plane, kind, from);
             return true;
@@ -45,7 +47,7 @@ where
         if self.flash.traits.assembles_gc {
             self.programs_changed(die);
         }
-        self.up.ftl.gc.planes[plane as usize].moved_at = self.flash.now;
+        self.up.ftl.gc.of_pool_mut(pool).moved_at = self.flash.now;
         // Giving up the channel may have let another die onto it, or begun a sibling's step here; the erase then waits in the queue
         // like any other work.
         let starts = !self.flash.is_running(die) && self.channel_free(self.flash.channel_of(die), die);
@@ -74,10 +76,10 @@ where
 
     /// Erases the victim of a plane's GC: now if it `starts`, else when its turn comes.
     pub(super) fn erase_victim(&mut self, plane: PlaneIx, starts: bool) {
-        let gc = self.up.ftl.gc.planes[plane as usize];
-        self.flash.counters.gc_copy_ns += self.flash.now - gc.locked_since;
+        let collection = *self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane));
+        self.flash.counters.gc_copy_ns += self.flash.now - collection.locked_since;
         let mut op = Op::new(OpKind::Erase, Class::Gc, TrafficClass::Erase, Owner::Gc(plane), NONE, plane);
-        op.ppn = gc.victim;
+        op.ppn = self.up.ftl.tables.block_in(collection.victim.expect("a GC that has its victim"), plane);
         op.since = self.flash.now;
         let op = self.flash.new_op(op);
         if starts { self.begin(self.flash.die_of(plane), op) } else { self.enqueue(op) }
@@ -98,7 +100,7 @@ where
     fn gc_page_read(&mut self, plane: PlaneIx, op: u32) {
         let late_bound = self.flash.traits.late_bound;
         let waits = if late_bound {
-            self.up.ftl.gc.cleanup[plane as usize].runs = false;
+            self.up.ftl.gc.cleanup[self.up.ftl.tables.pool_of(plane).index()].runs = false;
             true
         } else {
             self.gc_read_crossed(plane)
@@ -107,7 +109,7 @@ where
         if self.up.ftl.tables.lookup(lpn) != ppn {
             self.flash.counters.gc_copies_wasted += 1;
             return match (late_bound, waits) {
-                (true, _) => self.single_copy_wasted(plane, ppn),
+                (true, _) => self.single_copy_wasted(self.up.ftl.tables.pool_of(plane), ppn),
                 (_, true) => self.gc_page_done(plane),
                 (_, false) => self.programs_changed(self.flash.die_of(plane)),
             };
@@ -126,9 +128,10 @@ where
             oracle.carry(program, content);
         }
         if late_bound {
-            self.up.ftl.gc.cleanup[plane as usize].page_waits = true;
+            let pool = self.up.ftl.tables.pool_of(plane);
+            self.up.ftl.gc.cleanup[pool.index()].page_waits = true;
             self.enqueue(program);
-            return self.consider_step(plane);
+            return self.consider_step(pool);
         }
         self.up.ftl.gc.planes[plane as usize].in_ram += 1;
         if self.flash.traits.gc_reads_ahead > 1 && self.seen().gc_drains(plane) {
@@ -156,8 +159,8 @@ where
         if self.flash.traits.late_bound {
             return self.single_page_moved(plane, ppn, destination);
         }
+        self.up.ftl.gc.of_pool_mut(self.up.ftl.tables.pool_of(plane)).moved += 1;
         let gc = &mut self.up.ftl.gc.planes[plane as usize];
-        gc.moved += 1;
         gc.in_ram -= u32::from(kind == OpKind::Program);
         if self.gc_has_paused(plane) {
             self.gc_page_done(plane);
@@ -168,18 +171,20 @@ where
     }
 
     fn gc_erased(&mut self, plane: PlaneIx) {
-        let gc = self.up.ftl.gc.planes[plane as usize];
-        self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.erased(gc.victim));
+        let pool = self.up.ftl.tables.pool_of(plane);
+        let collection = *self.up.ftl.gc.of_pool(pool);
+        let victim = collection.victim.expect("a GC that has its victim");
+        self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.erased(victim));
         self.up.ftl.gc.note_erase(plane);
-        self.erased(gc.victim);
+        self.up.ftl.tables.blocks_of(victim).for_each(|block| self.erased(block));
         if self.flash.traits.measures {
-            self.up.ftl.gc.work.moves_of_erased += u64::from(gc.moved);
+            self.up.ftl.gc.work.moves_of_erased += u64::from(collection.moved);
         }
-        let took = self.flash.now - gc.started;
+        let took = self.flash.now - collection.started;
         let counters = &mut self.flash.counters;
         counters.erases += 1;
         counters.gcs += 1;
-        counters.gc_moved += u64::from(gc.moved);
+        counters.gc_moved += u64::from(collection.moved);
         counters.gc_ns += took;
         counters.gc_ns_max = counters.gc_ns_max.max(took);
         counters.gc_turn_ns_max = counters.gc_turn_ns_max.max(took);
@@ -187,10 +192,10 @@ where
             self.trace_gc(plane);
         }
         if self.flash.traits.late_bound {
-            self.single_erased(plane, gc.victim);
+            self.single_erased(pool, victim);
         } else {
             self.release(plane);
-            self.end_gc(plane);
+            self.end_gc(pool);
         }
         if self.flash.traits.suspends {
             self.erase_ends(self.flash.die_of(plane));

@@ -14,7 +14,7 @@ use crate::flash::upper::Assembles;
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{GcState, Reason};
-use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::ids::{DieIx, NONE, PlaneIx, Pool};
 use crate::policy::answers::{Gate, Want};
 use crate::policy::interface::GcGate;
 use crate::policy::thresholds::StartLevel;
@@ -87,7 +87,8 @@ where
     /// Whether the GC of a plane, none of whose pages waits to be programmed, can still bring one.
     fn brings_a_page(&self, plane: PlaneIx) -> bool {
         let gc = &self.up.ftl.gc.planes[plane as usize];
-        let has_more = || gc.victim == NONE || self.up.ftl.tables.has_valid(gc.unseen);
+        let victim = self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane)).victim;
+        let has_more = || victim.is_none() || self.up.ftl.tables.has_valid(gc.unseen);
         match gc.state {
             GcState::Idle | GcState::Erasing => false,
             GcState::Claiming => has_more(),
@@ -234,7 +235,7 @@ where
             let fewest = |&plane: &PlaneIx| if across { self.up.ftl.tables.free_pages(plane) } else { 0 };
             let plane = waits.min_by_key(fewest).expect("a bit is set");
             rest &= !(1 << (plane - planes.start));
-            self.consider_gc_of_plane(plane);
+            self.consider_gc_of_pool(self.up.ftl.tables.pool_of(plane));
         }
     }
 
@@ -245,18 +246,18 @@ where
             // A GC alone fills the programs of its die.
             return None;
         }
-        let g = &self.flash.device.geometry;
-        let (planes, pages) = (g.planes_per_die, g.pages_per_block);
-        let victim = self.choose_victim(plane)?;
-        let valid = self.up.ftl.tables.valid_pages(victim);
+        let planes = self.flash.device.geometry.planes_per_die;
+        let victim = self.choose_victim(self.up.ftl.tables.pool_of(plane))?;
+        let (valid, pages) = (self.up.ftl.tables.valid_pages(victim), self.up.ftl.tables.pages_in(victim));
         (planes * valid.saturating_sub(moves) < pages).then_some(valid)
     }
 
     /// The erased pages of a die, as if the GCs that have read all their pages had ended.
     fn erased_pages(&self, die: DieIx) -> u32 {
-        let pages = self.flash.device.geometry.pages_per_block;
+        let (tables, gc) = (&self.up.ftl.tables, &self.up.ftl.gc);
         let drains = |plane| self.flash.traits.gc_across && self.seen().gc_drains(plane);
-        let comes = |plane| if drains(plane) { pages.saturating_sub(self.up.ftl.gc.planes[plane as usize].in_ram) } else { 0 };
+        let freed = |plane| gc.of_pool(tables.pool_of(plane)).victim.map_or(0, |victim| tables.pages_in(victim));
+        let comes = |plane| if drains(plane) { freed(plane).saturating_sub(gc.of(plane).in_ram) } else { 0 };
         self.planes_of(die).map(|plane| self.up.ftl.tables.free_pages(plane) + comes(plane)).sum()
     }
 
@@ -271,42 +272,47 @@ where
         self.die_drains(die) && self.erased_pages(die) >= pages * self.flash.device.geometry.planes_per_die
     }
 
-    /// A plane wants a GC and gets it.
+    /// The die of the first plane of a pool; where programs of dies are assembled, no pool reaches into another.
+    fn die_of_pool(&self, pool: Pool) -> DieIx {
+        self.flash.die_of(self.up.ftl.tables.planes_of(pool).start)
+    }
+
+    /// A pool wants a GC and gets it.
     #[cold]
-    pub(super) fn note_wanted_gc(&mut self, plane: PlaneIx) {
-        let die = self.flash.die_of(plane);
+    pub(super) fn note_wanted_gc(&mut self, pool: Pool) {
+        let die = self.die_of_pool(pool);
         let erased = self.erased_pages(die);
         if let Some(assembly) = self.up.ftl.gc.assembly.get_mut(die as usize) {
             assembly.erased_then = erased;
         }
     }
 
-    /// Whether a plane's GC may start, for all that it pads. Where the host can't program it must. Otherwise the last GC of the
+    /// Whether a pool's GC may start, for all that it pads. Where the host can't program it must. Otherwise the last GC of the
     /// die must have freed more than was padded for it, or the host have programmed since: a drive with nothing to do would
     /// collect its own padding for ever. And one that is not urgent must be expected to free more pages of the die than it
     /// and the siblings that it would bring program, padding included.
     #[cold]
-    pub(super) fn is_worth_its_padding(&mut self, plane: PlaneIx, urgent: bool) -> bool {
-        if urgent && !self.up.ftl.tables.can_take(plane, 0, Claimant::Host) {
+    pub(super) fn is_worth_its_padding(&mut self, pool: Pool, urgent: bool) -> bool {
+        let own = self.up.ftl.tables.planes_of(pool);
+        if urgent && own.clone().any(|plane| !self.up.ftl.tables.can_take(plane, 0, Claimant::Host)) {
             return true;
         }
-        let die = self.flash.die_of(plane);
+        let die = self.die_of_pool(pool);
         if self.erased_pages(die) <= self.up.ftl.gc.assembly[die as usize].erased_then || self.is_made_up_for_in(die) {
             return false;
         }
         if urgent {
             return true;
         }
-        let g = &self.flash.device.geometry;
-        let (planes, pages) = (g.planes_per_die, g.pages_per_block);
-        let Some(victim) = self.choose_victim(plane) else { return false };
-        let moves = self.up.ftl.tables.valid_pages(victim);
+        let planes = self.flash.device.geometry.planes_per_die;
+        let Some(victim) = self.choose_victim(pool) else { return false };
+        let (moves, pages) = (self.up.ftl.tables.valid_pages(victim), self.up.ftl.tables.pages_in(victim));
         if self.flash.traits.gc_across {
             // It may fill up what would be padded.
             return self.die_drains(die) || moves.next_multiple_of(planes) < pages;
         }
         let (mut most, mut joining) = (moves, 1);
-        for sibling in self.planes_of(die).filter(|&sibling| sibling != plane) {
+        for sibling in self.planes_of(die).filter(|sibling| !own.contains(sibling)) {
             if self.up.ftl.gc.planes[sibling as usize].state != GcState::Idle {
                 joining += 1;
             } else if let Some(valid) = self.would_join(sibling, moves) {
@@ -317,25 +323,26 @@ where
         joining * pages > planes * most
     }
 
-    /// The GC of a plane begins to move pages. Those of its siblings that gain by it and that the gate lets in begin too, as all
+    /// The GC of a pool begins to move pages. Those of its siblings that gain by it and that the gate lets in begin too, as all
     /// do beside an urgent one: the pages that they move take the place of padding. A GC that was brought brings no others: GCs
     /// that come too late for each other's programs would bring each other for ever, and the host could never program.
     #[cold]
-    pub(super) fn bring_siblings(&mut self, plane: PlaneIx) {
-        let gc = self.up.ftl.gc.of(plane);
-        let moves = self.up.ftl.tables.valid_pages(gc.victim);
-        if moves == 0 || gc.reason == Reason::Sibling {
+    pub(super) fn bring_siblings(&mut self, pool: Pool) {
+        let collection = self.up.ftl.gc.of_pool(pool);
+        let moves = collection.victim.map_or(0, |victim| self.up.ftl.tables.valid_pages(victim));
+        if moves == 0 || collection.reason == Reason::Sibling {
             return;
         }
-        let passes = self.flash.is_urgent(plane) && !self.ask(|policies, _| policies.gc_gate.strict());
-        for sibling in self.planes_of(self.flash.die_of(plane)) {
-            let waits_at_gate = self.up.ftl.gc.is_gated(sibling);
+        let passes = self.is_urgent(pool) && !self.ask(|policies, _| policies.gc_gate.strict());
+        for sibling in self.planes_of(self.die_of_pool(pool)) {
+            let pool = self.up.ftl.tables.pool_of(sibling);
+            let waits_at_gate = self.up.ftl.gc.is_gated(pool);
             if self.up.ftl.gc.planes[sibling as usize].state == GcState::Idle
                 && !waits_at_gate
                 && self.would_join(sibling, moves).is_some()
-                && (self.ask(|policies, view| policies.gc_gate.may_start(view, sibling, Want::Soft)) == Gate::Open || passes)
+                && (self.ask(|policies, view| policies.gc_gate.may_start(view, pool, Want::Soft)) == Gate::Open || passes)
             {
-                self.start_gc(sibling, false, Reason::Sibling);
+                self.start_gc(pool, false, Reason::Sibling);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::flash::Engine;
 use crate::flash::op::{OpKind, Owner};
 use crate::flash::upper::{Served, Traces};
 use crate::ftl::above::{Above, WithFtl};
-use crate::gc::state::Gc;
+use crate::gc::state::Collection;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{Observer, TrafficClass};
 use crate::policy::answers::Scope;
@@ -29,16 +29,23 @@ where
         let suspended = self.flash.is_suspended(die);
         let own = Some(plane).filter(|plane| locks(plane));
         let holder = if suspended { None } else { own.or_else(|| self.planes_of(die).find(locks)) };
-        let gc = holder.map_or(NOBODY, |holder| self.up.ftl.gc.planes[holder as usize].number);
+        let gc = holder.map_or(NOBODY, |holder| self.gc_number(holder));
         let now = self.flash.now;
         self.observer().plane_locked(plane, now, gc);
+    }
+
+    /// The number of the GC of a plane.
+    fn gc_number(&self, plane: PlaneIx) -> u64 {
+        self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane)).number
     }
 
     /// The GC of a plane has erased its victim.
     #[inline(never)]
     pub(super) fn trace_gc(&mut self, plane: PlaneIx) {
-        let Gc { number, victim, moved, started, locked_since: locked, moved_at, .. } = self.up.ftl.gc.planes[plane as usize];
-        let block = victim % self.flash.device.geometry.blocks_per_plane;
+        let tables = &self.up.ftl.tables;
+        let Collection { number, victim, moved, started, locked_since: locked, moved_at, .. } =
+            *self.up.ftl.gc.of_pool(tables.pool_of(plane));
+        let block = tables.block_in(victim.expect("a GC that has its victim"), plane) % self.flash.device.geometry.blocks_per_plane;
         let ended = self.flash.now;
         self.observer().gc_ended(&GcRecord { number, plane, block, moved, started, locked, moved_at, ended });
     }
@@ -53,8 +60,8 @@ where
         let (Some(op), Some(traffic)) = (self.flash.running(die), self.flash.traffic(die)) else { return };
         let op = &self.flash.ops[op as usize];
         let (gc, page) = match op.owner {
-            Owner::Gc(plane) if op.kind == OpKind::Erase => (self.up.ftl.gc.planes[plane as usize].number, NONE),
-            Owner::Gc(plane) => (self.up.ftl.gc.planes[plane as usize].number, self.up.ftl.tables.offset_of(op.ppn)),
+            Owner::Gc(plane) if op.kind == OpKind::Erase => (self.gc_number(plane), NONE),
+            Owner::Gc(plane) => (self.gc_number(plane), self.up.ftl.tables.offset_of(op.ppn)),
             _ => (NOBODY, NONE),
         };
         let request = match op.owner {

@@ -223,7 +223,7 @@ where
             return self.read_rest_of_stripe(die, lpn);
         }
         // A plane that needs room keeps it for the host.
-        let has_room = self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::Hard;
+        let has_room = self.ask(|policies, view| policies.gc_trigger.want(view, view.tables().pool_of(plane))) != Want::Hard;
         if !self.ask(|policies, view| policies.scrub.rewrite(view, found.worst, correctable)) {
             self.up.up.raid.scrubbing.dies[die as usize].ppn = NONE;
         } else if has_room {

@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
-use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
+use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, PlaneIx, Pool};
 use crate::policy::answers::{Aligned, Gate, LockPlan, Opens, PairingTraits, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
 use crate::policy::combination::Combination;
 use crate::policy::thresholds::StartLevel;
@@ -107,10 +107,10 @@ interface! {
 }
 
 interface! {
-    /// Does a plane want a GC? Asked after every program and every erase in the plane.
+    /// Does a pool want a GC? Asked after every program and every erase in its planes.
     trait GcTrigger, dispatch_gc_trigger {
         /// How much.
-        fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want;
+        fn want(&mut self, view: View<'_>, pool: Pool) -> Want;
         /// Whether the planes of a die want a GC together.
         fn by_die(&mut self) -> bool [else false];
         /// The key and the number of erased pages below which a plane is urgent; nothing if GC never starts.
@@ -123,13 +123,13 @@ interface! {
 }
 
 interface! {
-    /// May a plane's GC start now? Urgent GCs pass every gate that is not strict.
+    /// May a pool's GC start now? Urgent GCs pass every gate that is not strict.
     trait GcGate, dispatch_gc_gate {
-        /// The answer for a plane that wants a GC as much as `want` says.
-        fn may_start(&mut self, view: View<'_>, plane: PlaneIx, want: Want) -> Gate;
+        /// The answer for a pool that wants a GC as much as `want` says.
+        fn may_start(&mut self, view: View<'_>, pool: Pool, want: Want) -> Gate;
         /// Whether even an urgent GC must wait; writes then stall.
         fn strict(&mut self) -> bool [else false];
-        /// Whether it lets only one plane of a die collect at a time.
+        /// Whether it lets only one pool of a die collect at a time.
         fn alone_in_die(&mut self) -> bool [else false];
     }
 }
@@ -137,8 +137,8 @@ interface! {
 interface! {
     /// What does a GC lock, and when does it yield? Asked at its start and after each page.
     trait GcLock, dispatch_gc_lock {
-        /// The answer for a plane; `urgent` below the hard watermark.
-        fn lock(&mut self, view: View<'_>, plane: PlaneIx, urgent: bool) -> LockPlan;
+        /// The answer for a pool that is `urgent`, below the hard watermark, or is not.
+        fn lock(&mut self, view: View<'_>, urgent: bool) -> LockPlan;
         /// The widest scope that it ever locks.
         fn widest(&mut self) -> Scope;
         /// Whether GC locks nothing and is one flash operation at a time.
@@ -147,14 +147,14 @@ interface! {
 }
 
 interface! {
-    /// Which block is collected? Policies of the chain narrow the candidates one after another; the lowest index of what
+    /// Which block group is collected? Policies of the chain narrow the candidates one after another; the lowest number of what
     /// is left wins.
     trait Victim, dispatch_victim {
         /// Removes all but the best candidates. `candidates` is never empty and must not become so.
-        fn narrow(&mut self, view: View<'_>, plane: PlaneIx, candidates: &mut Vec<BlockIx>);
-        /// Finds the best candidates of a whole plane, for the head of the chain; leaves `found` empty when there are none.
-        /// `first_only`: nobody narrows them, and the one with the lowest index is enough.
-        fn search(&mut self, view: View<'_>, plane: PlaneIx, first_only: bool, found: &mut Vec<BlockIx>);
+        fn narrow(&mut self, view: View<'_>, pool: Pool, candidates: &mut Vec<BlockGroup>);
+        /// Finds the best candidates of a whole pool, for the head of the chain; leaves `found` empty when there are none.
+        /// `first_only`: nobody narrows them, and the one with the lowest number is enough.
+        fn search(&mut self, view: View<'_>, pool: Pool, first_only: bool, found: &mut Vec<BlockGroup>);
     }
 }
 

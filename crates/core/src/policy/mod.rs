@@ -7,7 +7,7 @@
 use crate::device::Device;
 use crate::flash::ask::{Candidate, Waiting};
 pub use crate::flash::ask::{Keep, Serve, Suspension};
-use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
+use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, PlaneIx, Pool};
 pub use crate::policy::answers::*;
 pub use crate::policy::combination::Combination;
 pub use crate::policy::interface::*;

@@ -64,10 +64,9 @@ where
         let mean = |times: &[Ns]| times.iter().sum::<Ns>() / times.len() as Ns;
         let transfers = if self.flash.traits.gc_through_controller { 2 * timing.transfer_page_ns } else { 0 };
         let copy = 2 * timing.command_ns + mean(&timing.read_ns) + mean(&timing.program_ns) + transfers;
-        let steps = match gc(by).victim {
-            NONE => timing.erase_steps,
-            victim => self.flash.device.erase_steps_after(self.up.ftl.tables.erase_count(victim)),
-        };
+        let tables = &self.up.ftl.tables;
+        let victim = self.up.ftl.gc.of_pool(tables.pool_of(by)).victim;
+        let steps = victim.map_or(timing.erase_steps, |victim| self.flash.device.erase_steps_after(tables.wear_of(victim)));
         let erase = timing.command_ns + timing.erase_step_ns * u64::from(steps);
         let running = self.flash.running(holder).filter(|&op| self.flash.ops[op as usize].owner == Owner::Gc(by));
         let operation_left = || self.flash.operation_left_ns(holder);
@@ -84,11 +83,9 @@ where
         if gc(by).plan.release_each_page {
             return if running.is_some() { current } else { copy };
         }
-        if gc(by).victim == NONE {
-            // It still claims channels, and has not chosen.
-            return copy;
-        }
-        let valid = u64::from(self.up.ftl.tables.valid_pages(gc(by).victim)).saturating_sub(u64::from(running.is_some()));
+        // One that has no victim still claims channels.
+        let Some(victim) = victim else { return copy };
+        let valid = u64::from(tables.valid_pages(victim)).saturating_sub(u64::from(running.is_some()));
         // A locked channel is given up before the erase.
         current + valid * copy + if locked { erase } else { 0 }
     }

@@ -1,6 +1,7 @@
 //! Choice among the write points of planes that pages are bound to, GC that returns them to fast pages, and measured work.
 
 use super::*;
+use crate::ids::{BlockGroup, Pool};
 use crate::policy::PageChoicePolicy;
 use crate::policy::order::rate_match::RateMatch;
 use crate::policy::page_choice::by_writer::{ByWriter, Mode};
@@ -84,11 +85,11 @@ fn idle_time_steps_write_points_over_slow_pages_and_leaves_the_victim_as_it_is()
     assert_eq!((counters.return_to_fast_moves, counters.gc_pages, counters.gcs, counters.erases), (1, 1, 0, 0));
     assert!(!drive.view().in_gc(0));
     drive.audit().unwrap();
-    assert_eq!(drive.up.ftl.tables.valid_pages(0), 1, "one of its two pages has gone");
+    assert_eq!(drive.up.ftl.tables.valid_pages(BlockGroup(0)), 1, "one of its two pages has gone");
     // It is a candidate as before.
     let mut found = Vec::new();
-    drive.up.ftl.tables.fewest_valid(0, true, &mut found);
-    assert_eq!(found, [0]);
+    drive.up.ftl.tables.fewest_valid(Pool(0), true, &mut found);
+    assert_eq!(found, [BlockGroup(0)]);
     assert_eq!(drive.mismatch(), None);
 }
 

@@ -1,6 +1,7 @@
 //! GC: what it locks, when it yields, gates, space.
 
 use super::*;
+use crate::ids::Pool;
 use crate::testkit::with_victims;
 
 #[test]
@@ -184,7 +185,7 @@ fn below_the_hard_watermark_a_preemptible_gc_yields_no_more() {
 struct OpensAt(Ns);
 
 impl GcGate for OpensAt {
-    fn may_start(&mut self, view: View<'_>, _: PlaneIx, _: Want) -> Gate {
+    fn may_start(&mut self, view: View<'_>, _: Pool, _: Want) -> Gate {
         if view.now() >= self.0 { Gate::Open } else { Gate::ClosedUntil(self.0) }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::attribution::parts::FOR_BUFFER;
+use crate::ids::BlockGroup;
 use crate::observe::{BUFFER, BUFFER_FULL, LINK, LINK_WAIT, OVERHEAD, OVERHEAD_WAIT};
 use crate::policy::pairing::superpage::{GcPrograms, SuperpagePrograms};
 
@@ -290,7 +291,7 @@ fn a_queue_with_a_larger_weight_gets_its_command_in_before_those_that_came_first
 fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
     let mut drive = drive(&tiny_device(), no_gc());
     drive.map_functionally(0..4);
-    let blocks = drive.up.ftl.tables.valid_pages(0) + drive.up.ftl.tables.valid_pages(8);
+    let blocks = drive.up.ftl.tables.valid_pages(BlockGroup(0)) + drive.up.ftl.tables.valid_pages(BlockGroup(8));
     // From the middle of page 0 to the middle of page 3: pages 1 and 2.
     let id = drive.at(100, Command { kind: CommandKind::Trim, sector: 4, sectors: 24, critical: false });
     assert_eq!(drive.up.ftl.tables.lookup(1), NONE, "at once");
@@ -298,7 +299,7 @@ fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
     assert_eq!(drive.attribution_of(id).get(BUFFER), 3);
     let counters = *drive.counters();
     assert_eq!((counters.trims, counters.trimmed_pages, counters.trimmed_partly, counters.host_pages), (1, 2, 2, 0));
-    assert_eq!(drive.up.ftl.tables.valid_pages(0) + drive.up.ftl.tables.valid_pages(8), blocks - 2);
+    assert_eq!(drive.up.ftl.tables.valid_pages(BlockGroup(0)) + drive.up.ftl.tables.valid_pages(BlockGroup(8)), blocks - 2);
     let zeroes = drive.at(200, pages(CommandKind::Read, 1, 2));
     let kept = drive.at(200, read(3));
     assert_eq!(drive.finished_at(zeroes), Some(200));

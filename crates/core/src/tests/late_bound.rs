@@ -1,6 +1,7 @@
 //! Late-bound allocation, GC of single operations, preferences for fast and slow pages.
 
 use super::*;
+use crate::ids::{BlockGroup, Pool};
 use crate::observe::PLACE;
 use crate::policy::PageChoicePolicy;
 use crate::policy::answers::{Parking, Preference};
@@ -120,13 +121,13 @@ fn a_block_without_valid_pages_is_erased_before_any_page_is_moved() {
     fill(&mut drive, &mut std::iter::once(100));
     fill(&mut drive, &mut (32..32 + 10 * 16));
     fill(&mut drive, &mut std::iter::once(101));
-    assert_eq!(drive.up.ftl.tables.erased_blocks(0), 24 - 15);
+    assert_eq!(drive.up.ftl.tables.erased_groups(Pool(0)), 24 - 15);
     drive.wake();
     let erase = drive.next_event().unwrap();
     assert_eq!(erase, 5 * 2000 + 1, "the first operation is an erase");
     drive.run();
     assert_eq!((drive.counters().erases, drive.counters().gc_pages), (1, 0), "with ten erased blocks nothing is wanted");
-    assert_eq!(drive.up.ftl.tables.valid_pages(0), 1);
+    assert_eq!(drive.up.ftl.tables.valid_pages(BlockGroup(0)), 1);
     drive.audit().unwrap();
 }
 
@@ -151,7 +152,7 @@ fn no_victim_is_begun_while_the_last_pages_of_another_make_up_for_what_is_lackin
         fill(20..32);
         fill(40..40 + 8);
         fill(100..100 + 16 * (9 + lacking) + 8);
-        assert_eq!(drive.up.ftl.tables.erased_blocks(0), 10 - lacking);
+        assert_eq!(drive.up.ftl.tables.erased_groups(Pool(0)), 10 - lacking);
         drive.wake();
         drive.run();
         assert_eq!((drive.counters().erases, drive.counters().gc_pages), (lacking.into(), 4 * u64::from(lacking)));
@@ -171,7 +172,7 @@ fn a_page_that_was_read_stands_at_the_front_of_its_queue_and_behind_the_host() {
     }
     assert!(drive.counters().gc_pages > 0);
     for plane in 0..2 {
-        assert!(drive.up.ftl.tables.erased_blocks(plane) >= 7, "GC in idle time goes on up to the background threshold");
+        assert!(drive.up.ftl.tables.erased_groups(Pool(plane)) >= 7, "GC in idle time goes on up to the background threshold");
     }
     drive.audit().unwrap();
 }

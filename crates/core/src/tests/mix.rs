@@ -1,6 +1,7 @@
 //! Random designs on random devices, with the oracle on: every mechanism against every other.
 
 use super::*;
+use crate::ids::Pool;
 use crate::policy::pairing::superpage::GcPrograms;
 use crate::policy::{
     DestagePolicy, GcLock, LockPlan, Order, PageChoice, PageChoicePolicy, Pairing, Parking, Preference, ReadAnswer, ReadPlan,
@@ -44,7 +45,7 @@ impl Suspend for Wild {
 }
 
 impl GcGate for Wild {
-    fn may_start(&mut self, view: View<'_>, _: PlaneIx, _: Want) -> Gate {
+    fn may_start(&mut self, view: View<'_>, _: Pool, _: Want) -> Gate {
         match self.below(3) {
             0 => Gate::Open,
             1 => Gate::ClosedUntil(view.now() + u64::from(self.below(5000))),
@@ -64,7 +65,7 @@ impl ReadPlan for Wild {
 }
 
 impl GcLock for Wild {
-    fn lock(&mut self, _: View<'_>, _: PlaneIx, _: bool) -> LockPlan {
+    fn lock(&mut self, _: View<'_>, _: bool) -> LockPlan {
         let scope = [Scope::Plane, Scope::Die, Scope::Channel, Scope::Controller][self.below(4) as usize];
         LockPlan { scope, release_each_page: self.below(2) == 0 }
     }

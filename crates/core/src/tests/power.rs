@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::crash::power::PowerError;
+use crate::ids::Pool;
 use crate::policy::gc_trigger::watermark::Watermark;
 
 /// A drive with out-of-band data, with logical pages in plane 0 mapped.
@@ -57,14 +58,14 @@ fn an_erase_that_is_cut_off_is_done_again_and_nothing_of_its_block_comes_back() 
         while !erase_begins(&drive) {
             assert!(drive.step());
         }
-        let (begun, victim) = (drive.now(), drive.up.ftl.gc.of(0).victim);
+        let (begun, victim) = (drive.now(), drive.up.ftl.gc.of_pool(Pool(0)).victim.unwrap());
         drive.advance(begun + later);
-        let erases = drive.up.ftl.tables.erase_count(victim);
+        let erases = drive.up.ftl.tables.wear_of(victim);
         let recovery = drive.cut_power().unwrap();
         assert_eq!((recovery.torn_blocks, recovery.erases), (torn, torn));
         assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
         // Its own count was lost with it, and the mean of its plane is nearly that.
-        assert!(drive.up.ftl.tables.erase_count(victim) <= erases + 1);
+        assert!(drive.up.ftl.tables.wear_of(victim) <= erases + 1);
         drive.run();
         assert_eq!(drive.audit(), Ok(()));
     }
@@ -76,15 +77,15 @@ fn a_plane_whose_reserve_gc_had_opened_gets_it_back() {
     let mut drive = drive(&tiny_device(), plain_design(Scope::Plane));
     drive.map_functionally((0..16).map(|index| 2 * index));
     drive.map_functionally([0, 2, 4, 8, 10, 12, 16, 18, 20, 24, 26, 28]);
-    assert_eq!((drive.up.ftl.tables.erased_blocks(0), drive.up.ftl.tables.free_pages(0)), (1, 4));
+    assert_eq!((drive.up.ftl.tables.erased_groups(Pool(0)), drive.up.ftl.tables.free_pages(0)), (1, 4));
     drive.prepare_for_power_cuts();
     drive.wake();
-    while drive.up.ftl.gc.of(0).moved == 0 {
+    while drive.up.ftl.gc.of_pool(Pool(0)).moved == 0 {
         assert!(drive.step());
     }
-    assert_eq!(drive.up.ftl.tables.erased_blocks(0), 0, "the copies are in the reserve");
+    assert_eq!(drive.up.ftl.tables.erased_groups(Pool(0)), 0, "the copies are in the reserve");
     let recovery = drive.cut_power().unwrap();
-    assert_eq!((recovery.torn_blocks, drive.up.ftl.tables.erased_blocks(0)), (0, 1));
+    assert_eq!((recovery.torn_blocks, drive.up.ftl.tables.erased_groups(Pool(0))), (0, 1));
     assert!(recovery.erases > 0 && recovery.cleanup_ns > 10_000, "{recovery:?}");
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
     drive.run();

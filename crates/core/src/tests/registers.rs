@@ -62,7 +62,7 @@ fn a_gc_that_assembles_pages_reads_on_while_they_cross_the_channel() {
         let stale: Vec<Lpn> =
             (0..16).filter(|&lpn| drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(lpn)) == victim).take(4).collect();
         drive.map_functionally(stale);
-        drive.start_gc(victim, false, crate::gc::state::Reason::Wanted);
+        drive.start_gc(crate::ids::Pool(victim), false, crate::gc::state::Reason::Wanted);
         drive.run();
         assert_eq!((drive.counters().gcs, drive.counters().gc_pages, drive.counters().padded_pages), (1, 4, 0));
         assert_eq!(drive.mismatch(), None);

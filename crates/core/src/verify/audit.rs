@@ -40,9 +40,10 @@ where
         }
         flash.audit()?;
         // GC can always go on: what it may need is erased.
-        for plane in 0..flash.device.geometry.planes() {
-            let erased = ftl.tables.erased_blocks(plane);
-            if erased < self.policies().gc.reserve_blocks && !ftl.gc.is_under_way(plane) {
+        for pool in ftl.tables.pools() {
+            let (erased, mut planes) = (ftl.tables.erased_groups(pool), ftl.tables.planes_of(pool));
+            if erased < self.policies().gc.reserve_blocks && !planes.clone().any(|plane| ftl.gc.is_under_way(plane)) {
+                let plane = planes.next().expect("a pool has planes");
                 return Err(format!("plane {plane} has {erased} erased blocks, fewer than its reserve, and no GC"));
             }
         }

@@ -189,7 +189,8 @@ impl Artist<'_> {
     /// the level at which a block is collected, or less.
     fn between(&self, theory: Theory, level_pages: u32) -> u32 {
         let pages = self.pages();
-        let (_, victim_valid) = theory.solve(pages, self.tables.erased_blocks(self.plane) - level_pages / pages, self.live);
+        let (_, victim_valid) =
+            theory.solve(pages, self.tables.erased_groups(self.tables.pool_of(self.plane)) - level_pages / pages, self.live);
         ((f64::from(pages) * (1.0 - victim_valid)) as u32).max(1)
     }
 
@@ -199,7 +200,7 @@ impl Artist<'_> {
 
     /// The space of a plane that is collected below so many erased pages.
     fn draw_pages(&mut self, theory: Theory, level_pages: u32) -> Space {
-        let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
+        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
         let between = self.between(theory, level_pages);
         let erased_pages = (level_pages + self.below(between)).min(blocks * pages - self.live);
         let write_points = self.points();
@@ -222,7 +223,7 @@ impl Artist<'_> {
     /// The space of a plane that is collected below so many erased blocks: of these it has as many, whatever is left of the open
     /// ones, each of which has less than `rest` erased pages.
     fn draw_blocks(&mut self, level_blocks: u32, rest: u32) -> Space {
-        let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
+        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
         let mut remainders: Vec<u32> = (0..self.points()).map(|_| self.below(rest)).collect();
         let erased_pages_max = blocks * pages - self.live;
         while level_blocks * pages + remainders.iter().sum::<u32>() > erased_pages_max
@@ -236,7 +237,7 @@ impl Artist<'_> {
     /// The space of the planes of a die that is collected below so many erased pages of each in the mean, and whose planes are
     /// programmed together: their open blocks are equally full.
     fn draw_die(&mut self, theory: Theory, level_pages: u32, planes: u32) -> Vec<Space> {
-        let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
+        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
         let between = self.between(theory, level_pages);
         let erased_pages = (level_pages * planes + self.below(between)).min((blocks * pages - self.live) * planes);
         let mut remainders: Vec<u32> = (0..self.points()).map(|_| self.below(pages)).collect();
@@ -255,7 +256,7 @@ impl Artist<'_> {
 
     /// Draws what each block holds.
     fn draw(&mut self, theory: Theory, space: Space, overwrite_percent: u32) -> Drawn {
-        let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
+        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
         let Space { erased, remainders } = &space;
         let open = remainders.iter().filter(|&&rest| rest > 0).count() as u32;
         let erased_pages = erased * pages + remainders.iter().sum::<u32>();
@@ -346,7 +347,7 @@ impl Artist<'_> {
 
     /// Records the drawn blocks with the logical pages `lpns`. Returns the erases that their wear stands for.
     fn fill(&mut self, drawn: &Drawn, lpns: &mut [Lpn]) -> u64 {
-        let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
+        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
         self.shuffle(lpns);
         // The erased blocks, the open ones, and the closed ones from the youngest to the oldest: in the order of the indices
         // from the last to the first, or in any.
@@ -400,7 +401,7 @@ impl Artist<'_> {
         let is_closed = programmed == pages;
         tables.next_page[block as usize] = programmed as u16;
         tables.counts[block as usize] = valid as i16 + if is_closed { 0 } else { NOT_A_VICTIM };
-        tables.count_fell(block);
+        tables.count_fell(tables.group_of(block));
         if is_closed {
             tables.closed_at[block as usize] = pen.clock;
         }

@@ -16,7 +16,7 @@ use crate::ftl::above::WithFtl;
 use crate::ftl::ageing::common::{Layout, Workers, level_at_start};
 use crate::ftl::ageing::writing::{Aim, RecentVictims, Sum};
 use crate::ftl::{Claimant, NOT_A_VICTIM, Tables};
-use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{BlockGroup, Lpn, NONE, PlaneIx, Pool, Ppn};
 use crate::mem::prefetch;
 use crate::raid::front::{Front, WithRaid};
 
@@ -199,8 +199,8 @@ impl OnePlane {
             }
             let ppn = tables.take(0, aim.host_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
             tables.commit_write(lpn, ppn);
-            if tables.is_short_of(aim.level, 0, 0)
-                && let Some(victim) = tables.greedy_victim(0)
+            if tables.is_short_of(aim.level, Pool(0), 0)
+                && let Some(victim) = tables.greedy_victim(Pool(0))
             {
                 self.recent.push(tables.valid_pages(victim));
                 self.sum.moved += u64::from(tables.collect_whole(victim, aim.gc_point, &mut scratch.owners));
@@ -227,12 +227,13 @@ fn words(first: u32, count: u32) -> impl Iterator<Item = (usize, u64)> {
 impl Tables {
     /// Moves every valid page of a block to one write point and erases the block, as `collect_functionally` does page by page.
     /// `owners` is scratch.
-    fn collect_whole(&mut self, victim: BlockIx, write_point: usize, owners: &mut Vec<Lpn>) -> u32 {
+    fn collect_whole(&mut self, victim: BlockGroup, write_point: usize, owners: &mut Vec<Lpn>) -> u32 {
         const LPNS_PER_LINE: usize = 64 / size_of::<Lpn>();
         self.begin_collect(victim);
         let pages = self.geometry.pages_per_block;
-        let plane = self.geometry.plane_of(victim);
-        let first = victim * pages;
+        let block = self.blocks_of(victim).start;
+        let plane = self.geometry.plane_of(block);
+        let first = block * pages;
         for line in (first..first + pages).step_by(LPNS_PER_LINE) {
             prefetch(&self.reverse, line as usize);
         }
@@ -247,7 +248,7 @@ impl Tables {
                 valid &= valid - 1;
             }
         }
-        assert_eq!(owners.len() as u32, self.valid_pages(victim), "block {victim} has as many valid pages as are counted");
+        assert_eq!(owners.len() as u32, self.valid_pages(victim), "block {block} has as many valid pages as are counted");
         let mut left = &owners[..];
         while !left.is_empty() {
             let to = self.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
@@ -271,11 +272,11 @@ impl Tables {
                 tables.open[write_point] = NONE;
                 self.counts[block as usize] -= NOT_A_VICTIM;
                 self.closed_at[block as usize] = tables.programs;
-                self.count_fell(block);
+                self.count_fell(self.group_of(block));
             }
             left = rest;
         }
-        self.counts[victim as usize] = NOT_A_VICTIM;
+        self.counts[victim.index()] = NOT_A_VICTIM;
         self.erased(victim);
         owners.len() as u32
     }

@@ -64,7 +64,11 @@ where
                 let erased: u32 = planes().map(|plane| tables.free_pages(plane)).sum();
                 tables.free_pages(least) <= tables.pages_kept() || erased / self.flash.device.geometry.planes_per_die < pages
             }
-            level => return planes().filter(|&plane| tables.is_short_of(level, plane, 0)).min_by_key(|&plane| tables.free_pages(plane)),
+            level => {
+                return planes()
+                    .filter(|&plane| tables.is_short_of(level, tables.pool_of(plane), 0))
+                    .min_by_key(|&plane| tables.free_pages(plane));
+            }
         };
         is_short.then_some(least)
     }

@@ -5,12 +5,12 @@ use crate::design::StartLevel;
 use crate::device::AgeingMethod;
 use crate::event::EventQueue;
 use crate::flash::Engine;
+use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
 use crate::ftl::ageing::common::{Aged, LivePages, Workers, level_at_start};
 use crate::ftl::ageing::planewise::Planewise;
 use crate::ftl::ageing::steady;
-use crate::ftl::{Claimant, Tables};
-use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{BlockGroup, Lpn, NONE, PlaneIx, Ppn};
 use crate::policy::interface::Place;
 use crate::raid::front::{Front, WithRaid};
 use crate::traits::Traits;
@@ -200,7 +200,7 @@ where
         tally.sum.written += 1;
         if let StartLevel::DiePages(_) = tally.level {
             self.collect_die_for_ageing(plane, tally);
-        } else if self.up.ftl.tables.is_short_of(tally.level, plane, 0) {
+        } else if self.up.ftl.tables.is_short_of(tally.level, self.up.ftl.tables.pool_of(plane), 0) {
             self.collect_for_ageing(plane, tally);
             if self.spreads_pages() {
                 self.collect_others_for_ageing(tally);
@@ -220,7 +220,8 @@ where
     #[cold]
     fn collect_others_for_ageing(&mut self, tally: &mut Tally) {
         let planes = self.flash.device.geometry.planes();
-        while let Some(plane) = (0..planes).find(|&plane| self.up.ftl.tables.is_short_of(tally.level, plane, 0)) {
+        while let Some(plane) = (0..planes).find(|&plane| self.up.ftl.tables.is_short_of(tally.level, self.up.ftl.tables.pool_of(plane), 0))
+        {
             let erases = tally.sum.erases;
             self.collect_for_ageing(plane, tally);
             if tally.sum.erases == erases {
@@ -230,8 +231,9 @@ where
     }
 
     /// The block that ageing collects next in a plane; none if nothing is stale.
-    pub(super) fn victim_for_ageing(&mut self, plane: PlaneIx) -> Option<BlockIx> {
-        if self.policies().collects_greedily() { self.up.ftl.tables.greedy_victim(plane) } else { self.choose_victim(plane) }
+    pub(super) fn victim_for_ageing(&mut self, plane: PlaneIx) -> Option<BlockGroup> {
+        let pool = self.up.ftl.tables.pool_of(plane);
+        if self.policies().collects_greedily() { self.up.ftl.tables.greedy_victim(pool) } else { self.choose_victim(pool) }
     }
 
     fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
@@ -243,9 +245,11 @@ where
     }
 
     /// Moves the valid pages of a block to where the design's GC would, and erases it, in the tables alone. Returns the pages moved.
-    pub(super) fn collect_spread(&mut self, victim: BlockIx) -> u32 {
-        let plane = self.flash.device.geometry.plane_of(victim);
-        let Ok(moved) = self.collect(victim, |drive, from| Ok::<_, Infallible>(drive.take_spread(plane, from)));
+    pub(super) fn collect_spread(&mut self, victim: BlockGroup) -> u32 {
+        let Ok(moved) = self.collect(victim, |drive, from| {
+            let plane = drive.up.ftl.tables.plane_of(from);
+            Ok::<_, Infallible>(drive.take_spread(plane, from))
+        });
         moved
     }
 
@@ -352,16 +356,4 @@ fn mean_permille(planes: &[RecentVictims], pages_per_block: u32) -> u32 {
     let sum: u64 = kept().flatten().map(|&valid| u64::from(valid)).sum();
     let victims: usize = kept().map(<[u16]>::len).sum();
     (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_block))) as u32
-}
-
-impl Tables {
-    /// The block of a plane with the fewest valid pages; none if nothing is stale.
-    #[inline]
-    pub(super) fn greedy_victim(&self, plane: PlaneIx) -> Option<BlockIx> {
-        let counts = self.victim_counts(plane);
-        let least = counts.iter().copied().min().unwrap_or(i16::MAX);
-        let index = counts.iter().position(|&count| count == least).unwrap_or(0) as u32;
-        let g = &self.geometry;
-        (least < g.pages_per_block as i16).then_some(plane * g.blocks_per_plane + index)
-    }
 }

@@ -11,7 +11,7 @@
 //!
 //! **Cost.** GCs that start at once meet whatever the host is doing. Put off under load, more of them become urgent.
 
-use crate::ids::PlaneIx;
+use crate::ids::Pool;
 use crate::policy::answers::{Gate, Want};
 use crate::policy::interface::GcGate;
 use crate::view::View;
@@ -68,9 +68,10 @@ impl Free {
 }
 
 impl GcGate for Free {
-    fn may_start(&mut self, view: View<'_>, plane: PlaneIx, _: Want) -> Gate {
-        let quiet = self.start == Start::Immediate || view.host_operations_on_channel_of(plane) == 0;
-        let alone = !self.one_per_channel || view.gcs_on_channel_of(plane) == 0;
+    fn may_start(&mut self, view: View<'_>, pool: Pool, _: Want) -> Gate {
+        let mut planes = view.tables().planes_of(pool);
+        let quiet = self.start == Start::Immediate || planes.clone().all(|plane| view.host_operations_on_channel_of(plane) == 0);
+        let alone = !self.one_per_channel || planes.all(|plane| view.gcs_on_channel_of(plane) == 0);
         if quiet && alone { Gate::Open } else { Gate::Closed }
     }
 }
@@ -84,15 +85,15 @@ mod tests {
     fn one_host_operation_or_another_gc_shuts_it_where_the_channel_must_be_quiet() {
         let mut state = tiny_state();
         let mut quiet = Free::on_a_quiet_channel();
-        assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Open);
+        assert_eq!(quiet.may_start(state.view(), Pool(0), Want::Soft), Gate::Open);
         state.flash.channels_for_test()[0].host_operations = 1;
-        assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Closed);
-        assert_eq!(Free::default().may_start(state.view(), 0, Want::Soft), Gate::Open, "it starts at once");
+        assert_eq!(quiet.may_start(state.view(), Pool(0), Want::Soft), Gate::Closed);
+        assert_eq!(Free::default().may_start(state.view(), Pool(0), Want::Soft), Gate::Open, "it starts at once");
         state.flash.channels_for_test()[0].host_operations = 0;
         state.ftl.gc.channels_for_test()[0].under_way = 1;
-        assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Closed);
-        assert_eq!(quiet.may_start(state.view(), 1, Want::Soft), Gate::Open, "plane 1 is on the other channel");
+        assert_eq!(quiet.may_start(state.view(), Pool(0), Want::Soft), Gate::Closed);
+        assert_eq!(quiet.may_start(state.view(), Pool(1), Want::Soft), Gate::Open, "plane 1 is on the other channel");
         let mut any = Free { one_per_channel: false, ..quiet };
-        assert_eq!(any.may_start(state.view(), 0, Want::Soft), Gate::Open);
+        assert_eq!(any.may_start(state.view(), Pool(0), Want::Soft), Gate::Open);
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! **Cost.** Where GC stays in its plane, the other planes of the die stand idle meanwhile.
 
-use crate::ids::PlaneIx;
+use crate::ids::{PlaneIx, Pool};
 use crate::policy::answers::{Gate, Want};
 use crate::policy::interface::GcGate;
 use crate::view::View;
@@ -25,16 +25,18 @@ use serde::Deserialize;
 pub struct OnePerDie {}
 
 impl GcGate for OnePerDie {
-    fn may_start(&mut self, view: View<'_>, plane: PlaneIx, _: Want) -> Gate {
+    fn may_start(&mut self, view: View<'_>, pool: Pool, _: Want) -> Gate {
+        let own = view.tables().planes_of(pool);
+        let plane = own.start;
         let erased = |plane: PlaneIx| view.tables().free_pages(plane);
         let moves = |other: PlaneIx| view.in_gc(other) && !view.gc_drains(other);
         let goes_before = |other: PlaneIx| moves(other) || view.waits_at_gate(other) && erased(other) < erased(plane);
         let planes = || view.planes_of(view.geometry().die_of(plane));
-        if planes().any(|other| other != plane && goes_before(other)) {
+        if planes().any(|other| !own.contains(&other) && goes_before(other)) {
             return Gate::Closed;
         }
         let drain = planes().filter(|&other| view.in_gc(other)).count() as u32;
-        let erased_blocks: u32 = planes().map(|other| view.tables().erased_blocks(other)).sum();
+        let erased_blocks: u32 = planes().map(|other| view.tables().erased_groups(view.tables().pool_of(other))).sum();
         if drain > 0 && erased_blocks <= drain { Gate::Closed } else { Gate::Open }
     }
 
@@ -62,7 +64,7 @@ mod tests {
         device.geometry.planes_per_die = 2;
         let tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
         let mut state = Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
-        let ask = |state: &Parts, plane| OnePerDie {}.may_start(state.view(), plane, Want::Hard);
+        let ask = |state: &Parts, plane| OnePerDie {}.may_start(state.view(), Pool(plane), Want::Hard);
         state.ftl.tables.take(0, 0, Claimant::Host).unwrap();
         assert_eq!(ask(&state, 1), Gate::Open, "nobody else wants one");
         state.ftl.gc.gated_for_test()[0] = 0b11;
@@ -71,11 +73,10 @@ mod tests {
         assert_eq!((ask(&state, 1), ask(&state, 2)), (Gate::Closed, Gate::Open), "the other die is free");
         // It has read the one page of its victim, which waits to be programmed.
         state.ftl.gc.gated_for_test()[0] = 0b10;
-        (state.ftl.gc.planes_for_test()[0].state, state.ftl.gc.planes_for_test()[0].victim, state.ftl.gc.planes_for_test()[0].in_ram) =
-            (GcState::Moving, 0, 1);
+        (state.ftl.gc.planes_for_test()[0].state, state.ftl.gc.planes_for_test()[0].in_ram) = (GcState::Moving, 1);
         assert_eq!(ask(&state, 1), Gate::Open);
-        while state.ftl.tables.erased_blocks(0) + state.ftl.tables.erased_blocks(1) > 1 {
-            let plane = PlaneIx::from(state.ftl.tables.erased_blocks(0) == 0);
+        while state.ftl.tables.erased_groups(Pool(0)) + state.ftl.tables.erased_groups(Pool(1)) > 1 {
+            let plane = PlaneIx::from(state.ftl.tables.erased_groups(Pool(0)) == 0);
             state.ftl.tables.take(plane, 0, Claimant::Gc).unwrap();
         }
         assert_eq!(ask(&state, 1), Gate::Closed, "the one erased block is for the GC that drains");

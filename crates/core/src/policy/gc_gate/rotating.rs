@@ -17,7 +17,7 @@
 //! **Cost.** A plane's GC may wait for those of the N - 1 others, so planes run lower on erased pages.
 
 use crate::device::Device;
-use crate::ids::{NONE, PlaneIx};
+use crate::ids::{NONE, PlaneIx, Pool};
 use crate::policy::answers::{Gate, Want};
 use crate::policy::combination::Combination;
 use crate::policy::gc_gate::free::Start;
@@ -96,10 +96,12 @@ impl GcGate for Rotating {
         Ok(())
     }
 
-    fn may_start(&mut self, view: View<'_>, plane: PlaneIx, want: Want) -> Gate {
+    fn may_start(&mut self, view: View<'_>, pool: Pool, want: Want) -> Gate {
+        let own = view.tables().planes_of(pool);
+        let plane = own.start;
         let Some(stripes) = view.stripes() else { return Gate::Open };
         self.wants[plane as usize] = want;
-        if stripes.rotation_group(plane).any(|other| other != plane && view.in_gc(other)) {
+        if stripes.rotation_group(plane).any(|other| !own.contains(&other) && view.in_gc(other)) {
             return Gate::Closed;
         }
         let index = stripes.rotation_index(plane).0 as usize;
@@ -157,15 +159,15 @@ mod tests {
     fn a_gc_in_the_group_closes_it_for_the_others_of_the_group_alone() {
         let mut state = state_with_stripes(4, 2, 4);
         let mut gate = gate(&state, false, Turn::FewestFree);
-        assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Open);
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Soft), Gate::Open);
         state.ftl.gc.planes_for_test()[2].state = GcState::Claiming;
-        assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Closed);
-        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Closed, "the mechanism passes it, and counts a violation");
-        assert_eq!(gate.may_start(state.view(), 1, Want::Soft), Gate::Open, "plane 1 is in the other group");
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Soft), Gate::Closed);
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Hard), Gate::Closed, "the mechanism passes it, and counts a violation");
+        assert_eq!(gate.may_start(state.view(), Pool(1), Want::Soft), Gate::Open, "plane 1 is in the other group");
         state.ftl.gc.planes_for_test()[2].state = GcState::Idle;
         state.flash.channels_for_test()[0].host_operations = 1;
-        assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Closed, "its channel is not quiet");
-        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Open);
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Soft), Gate::Closed, "its channel is not quiet");
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Hard), Gate::Open);
     }
 
     #[test]
@@ -174,21 +176,21 @@ mod tests {
         let mut gate = gate(&state, false, Turn::FewestFree);
         state.ftl.tables.take(4, 0, Claimant::Gc).unwrap();
         state.ftl.gc.gated_for_test()[0] = 1 << 4 | 1 << 6;
-        assert_eq!(gate.may_start(state.view(), 6, Want::Soft), Gate::Closed, "plane 4 has fewer");
-        assert_eq!(gate.may_start(state.view(), 4, Want::Soft), Gate::Open);
+        assert_eq!(gate.may_start(state.view(), Pool(6), Want::Soft), Gate::Closed, "plane 4 has fewer");
+        assert_eq!(gate.may_start(state.view(), Pool(4), Want::Soft), Gate::Open);
         state.flash.channels_for_test()[2].host_operations = 1;
-        assert_eq!(gate.may_start(state.view(), 6, Want::Soft), Gate::Open, "plane 4 could not start now");
+        assert_eq!(gate.may_start(state.view(), Pool(6), Want::Soft), Gate::Open, "plane 4 could not start now");
     }
 
     #[test]
     fn round_robin_follows_the_last_holder_whatever_is_erased() {
         let mut state = state_with_stripes(4, 2, 4);
         let mut gate = gate(&state, true, Turn::RoundRobin);
-        assert_eq!(gate.may_start(state.view(), 2, Want::Hard), Gate::Open);
+        assert_eq!(gate.may_start(state.view(), Pool(2), Want::Hard), Gate::Open);
         state.ftl.tables.take(0, 0, Claimant::Gc).unwrap();
         state.ftl.gc.gated_for_test()[0] = 1 | 1 << 4;
-        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Closed, "plane 4 follows plane 2, and the gate is strict");
-        assert_eq!(gate.may_start(state.view(), 4, Want::Hard), Gate::Open);
-        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Open);
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Hard), Gate::Closed, "plane 4 follows plane 2, and the gate is strict");
+        assert_eq!(gate.may_start(state.view(), Pool(4), Want::Hard), Gate::Open);
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Hard), Gate::Open);
     }
 }

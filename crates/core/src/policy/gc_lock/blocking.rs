@@ -9,7 +9,6 @@
 //!
 //! **Cost.** Whatever is locked serves nobody else: 64 valid pages are 54 ms.
 
-use crate::ids::PlaneIx;
 use crate::policy::answers::{LockPlan, Scope};
 use crate::policy::interface::GcLock;
 use crate::view::View;
@@ -31,7 +30,7 @@ impl Blocking {
 }
 
 impl GcLock for Blocking {
-    fn lock(&mut self, _: View<'_>, _: PlaneIx, _: bool) -> LockPlan {
+    fn lock(&mut self, _: View<'_>, _: bool) -> LockPlan {
         LockPlan { scope: self.scope, release_each_page: false }
     }
 

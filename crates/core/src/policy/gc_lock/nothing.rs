@@ -14,7 +14,6 @@
 //! **Parameters.** None. **Cost.** Several blocks of a plane may be partly moved at a time. It needs `[place] policy =
 //! "next_idle"`.
 
-use crate::ids::PlaneIx;
 use crate::policy::answers::{LockPlan, Scope};
 use crate::policy::combination::Combination;
 use crate::policy::interface::GcLock;
@@ -39,7 +38,7 @@ impl GcLock for Nothing {
         }
     }
 
-    fn lock(&mut self, _: View<'_>, _: PlaneIx, _: bool) -> LockPlan {
+    fn lock(&mut self, _: View<'_>, _: bool) -> LockPlan {
         LockPlan { scope: Scope::Plane, release_each_page: true }
     }
 

@@ -10,7 +10,6 @@
 //!
 //! **Cost.** A request still waits for the page in flight (840 us) or the erase (2 ms); GC is put off until it is urgent.
 
-use crate::ids::PlaneIx;
 use crate::policy::answers::{LockPlan, Scope};
 use crate::policy::interface::GcLock;
 use crate::view::View;
@@ -46,7 +45,7 @@ impl Preemptible {
 }
 
 impl GcLock for Preemptible {
-    fn lock(&mut self, _: View<'_>, _: PlaneIx, urgent: bool) -> LockPlan {
+    fn lock(&mut self, _: View<'_>, urgent: bool) -> LockPlan {
         LockPlan { scope: self.scope, release_each_page: !urgent || self.until == Until::End }
     }
 

@@ -14,7 +14,7 @@
 //! **Cost.** Blocks held erased are spare space that victims don't have: a higher background threshold means more copies.
 
 use crate::device::{Device, Geometry};
-use crate::ids::PlaneIx;
+use crate::ids::Pool;
 use crate::policy::answers::Want;
 use crate::policy::interface::GcTrigger;
 use crate::policy::thresholds::{Room, StartLevel, Threshold, Thresholds};
@@ -143,8 +143,8 @@ impl GcTrigger for BackgroundEmergency {
     }
 
     #[inline]
-    fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want {
-        let erased = view.tables().erased_blocks(plane);
+    fn want(&mut self, view: View<'_>, pool: Pool) -> Want {
+        let erased = view.tables().erased_groups(pool);
         if erased >= self.background_share {
             Want::No
         } else if erased >= self.emergency_share {
@@ -177,7 +177,7 @@ mod tests {
             } else {
                 Want::Hard
             };
-            assert_eq!(trigger.want(state.view(), 0), expected, "{taken} pages taken");
+            assert_eq!(trigger.want(state.view(), Pool(0)), expected, "{taken} pages taken");
             state.ftl.tables.take(0, 0, Claimant::Gc).unwrap();
         }
     }

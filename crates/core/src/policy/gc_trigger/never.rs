@@ -7,7 +7,7 @@
 //!
 //! **Parameters.** None. **Cost.** Space.
 
-use crate::ids::PlaneIx;
+use crate::ids::Pool;
 use crate::policy::answers::Want;
 use crate::policy::interface::GcTrigger;
 use crate::view::View;
@@ -20,7 +20,7 @@ use serde::Deserialize;
 pub struct Never {}
 
 impl GcTrigger for Never {
-    fn want(&mut self, _: View<'_>, _: PlaneIx) -> Want {
+    fn want(&mut self, _: View<'_>, _: Pool) -> Want {
         Want::No
     }
 
@@ -43,6 +43,6 @@ mod tests {
     fn even_a_plane_without_erased_pages_wants_none() {
         let mut state = tiny_state();
         while state.ftl.tables.take(0, 0, Claimant::Gc).is_some() {}
-        assert_eq!(Never {}.want(state.view(), 0), Want::No);
+        assert_eq!(Never {}.want(state.view(), Pool(0)), Want::No);
     }
 }

@@ -15,7 +15,7 @@
 //! **Cost.** A higher share means earlier GC of fuller blocks: more write amplification.
 
 use crate::device::{Device, Geometry};
-use crate::ids::PlaneIx;
+use crate::ids::Pool;
 use crate::policy::answers::Want;
 use crate::policy::interface::GcTrigger;
 use crate::policy::thresholds::{Room, StartLevel, Threshold, Thresholds};
@@ -200,7 +200,8 @@ impl GcTrigger for Watermark {
     }
 
     #[inline]
-    fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want {
+    fn want(&mut self, view: View<'_>, pool: Pool) -> Want {
+        let plane = view.tables().planes_of(pool).start;
         let free = match self.of {
             Of::Plane => view.tables().free_pages(plane),
             // A plane that has no room itself does not wait for the others.
@@ -235,7 +236,7 @@ mod tests {
         let mut trigger = Watermark::new(75.0, 50.0);
         trigger.prepare(&device).unwrap();
         for taken in 0..=pages / 2 + 1 {
-            let want = trigger.want(state.view(), 0);
+            let want = trigger.want(state.view(), Pool(0));
             let free = pages - taken;
             let expected = if free >= pages * 3 / 4 {
                 Want::No
@@ -280,7 +281,7 @@ mod tests {
             for _ in 0..pages {
                 state.ftl.tables.take(0, 0, Claimant::Gc).unwrap();
             }
-            [0, 1].map(|plane| trigger.want(state.view(), plane))
+            [0, 1].map(|plane| trigger.want(state.view(), Pool(plane)))
         };
         // Two planes of 32 pages: 48 erased ones are three quarters of the die's.
         assert_eq!(take(&mut state, 16), [Want::No, Want::No]);

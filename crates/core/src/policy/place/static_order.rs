@@ -116,6 +116,7 @@ mod tests {
     use crate::design::Design;
     use crate::drive::Drive;
     use crate::host::{Command, CommandKind};
+    use crate::ids::BlockGroup;
     use crate::ids::BlockIx;
     use crate::observe::NullObserver;
     use crate::policy::PlacePolicy;
@@ -164,8 +165,8 @@ mod tests {
     /// Empties blocks of plane 0 and erases them, one after another.
     fn erase(state: &mut Parts, blocks: &[BlockIx]) {
         for &block in blocks {
-            state.ftl.tables.begin_collect(block);
-            state.ftl.tables.erased(block);
+            state.ftl.tables.begin_collect(BlockGroup(block));
+            state.ftl.tables.erased(BlockGroup(block));
         }
     }
 

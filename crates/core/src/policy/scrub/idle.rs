@@ -144,6 +144,7 @@ impl Scrub for Idle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::BlockGroup;
     use crate::testkit::{tiny_device, tiny_state};
 
     fn idle(rewrite_percent: u32, first: First) -> Idle {
@@ -164,7 +165,7 @@ mod tests {
     fn or_the_most_worn_one_first() {
         let mut state = tiny_state();
         for _ in 0..2 {
-            state.ftl.tables.erased(5);
+            state.ftl.tables.erased(BlockGroup(5));
         }
         assert_eq!(idle(50, First::MostWorn).next_block(state.view(), &[1, 5, 6]), 1);
     }

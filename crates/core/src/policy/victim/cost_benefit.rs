@@ -13,7 +13,7 @@
 //! **Parameters.** None. **Cost.** More copying than greedy while writes are uniform, less once some pages are written
 //! far more often than others.
 
-use crate::ids::{BlockIx, PlaneIx};
+use crate::ids::{BlockGroup, Pool};
 use crate::policy::interface::Victim;
 use crate::policy::victim::{keep_least, least};
 use crate::view::View;
@@ -34,12 +34,12 @@ struct Score {
 }
 
 impl Score {
-    fn of(view: View<'_>, plane: PlaneIx, block: BlockIx) -> Self {
+    fn of(view: View<'_>, pool: Pool, group: BlockGroup) -> Self {
         let tables = view.tables();
-        let valid = tables.valid_pages(block);
-        let stale = tables.stale_pages(block);
+        let valid = tables.valid_pages(group);
+        let stale = tables.stale_pages(group);
         // A block that closed just now is one page old, or an age of zero would hide that it is empty.
-        let age = tables.clock(plane) - tables.closed_at(block) + 1;
+        let age = tables.clock(pool) - tables.closed_at(group) + 1;
         Self { benefit: u128::from(age) * u128::from(stale), cost: valid.into() }
     }
 }
@@ -65,12 +65,12 @@ impl PartialEq for Score {
 impl Eq for Score {}
 
 impl Victim for CostBenefit {
-    fn narrow(&mut self, view: View<'_>, plane: PlaneIx, candidates: &mut Vec<BlockIx>) {
-        keep_least(candidates, |block| Reverse(Score::of(view, plane, block)));
+    fn narrow(&mut self, view: View<'_>, pool: Pool, candidates: &mut Vec<BlockGroup>) {
+        keep_least(candidates, |group| Reverse(Score::of(view, pool, group)));
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
-        least(view.tables().collectable(plane), found, |block| Reverse(Score::of(view, plane, block)));
+    fn search(&mut self, view: View<'_>, pool: Pool, _: bool, found: &mut Vec<BlockGroup>) {
+        least(view.tables().collectable(pool), found, |group| Reverse(Score::of(view, pool, group)));
     }
 }
 
@@ -78,7 +78,7 @@ impl Victim for CostBenefit {
 mod tests {
     use super::*;
     use crate::policy::victim::greedy::Greedy;
-    use crate::testkit::{state_with_writes, victims};
+    use crate::testkit::{kept, state_with_writes, victims};
 
     #[test]
     fn an_old_block_goes_before_a_slightly_emptier_young_one() {
@@ -100,9 +100,7 @@ mod tests {
         let state = state_with_writes(&[0, 1, 2, 3, 4, 5, 6, 7, 0, 4, 5, 6, 7]);
         assert_eq!(victims(&mut CostBenefit {}, &state), [1]);
         assert_eq!(victims(&mut Greedy {}, &state), [1]);
-        let mut candidates = vec![0, 1];
-        CostBenefit {}.narrow(state.view(), 0, &mut candidates);
-        assert_eq!(candidates, [1]);
+        assert_eq!(kept(&mut CostBenefit {}, &state, &[0, 1]), [1]);
     }
 
     #[test]

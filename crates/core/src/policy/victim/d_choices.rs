@@ -12,8 +12,7 @@
 //! **Cost.** A little more copying than greedy, from 10 on hardly any; it looks at `d` blocks instead of all.
 
 use crate::device::Device;
-use crate::ftl::NOT_A_CANDIDATE;
-use crate::ids::{BlockIx, PlaneIx};
+use crate::ids::{BlockGroup, Pool};
 use crate::policy::interface::Victim;
 use crate::policy::victim::{keep_least, least};
 use crate::view::View;
@@ -31,7 +30,7 @@ pub struct DChoices {
     random: SplitMix,
     /// The blocks drawn.
     #[serde(skip)]
-    drawn: Vec<BlockIx>,
+    drawn: Vec<BlockGroup>,
 }
 
 /// The most blocks that may be drawn.
@@ -67,7 +66,7 @@ impl DChoices {
         self.d
     }
 
-    fn draw_from(&mut self, candidates: &[BlockIx]) {
+    fn draw_from(&mut self, candidates: &[BlockGroup]) {
         self.drawn.clear();
         for _ in 0..self.d {
             self.drawn.push(candidates[self.random.below(candidates.len())]);
@@ -75,10 +74,10 @@ impl DChoices {
     }
 
     /// The drawn blocks with the fewest valid pages, each once, in the order of their indices.
-    fn best(&mut self, view: View<'_>, found: &mut Vec<BlockIx>) {
+    fn best(&mut self, view: View<'_>, found: &mut Vec<BlockGroup>) {
         self.drawn.sort_unstable();
         self.drawn.dedup();
-        least(self.drawn.iter().copied(), found, |block| view.tables().valid_pages(block));
+        least(self.drawn.iter().copied(), found, |group| view.tables().valid_pages(group));
     }
 }
 
@@ -106,35 +105,35 @@ impl Victim for DChoices {
         Ok(())
     }
 
-    fn narrow(&mut self, view: View<'_>, _: PlaneIx, candidates: &mut Vec<BlockIx>) {
+    fn narrow(&mut self, view: View<'_>, _: Pool, candidates: &mut Vec<BlockGroup>) {
         self.draw_from(candidates);
-        keep_least(&mut self.drawn, |block| view.tables().valid_pages(block));
+        keep_least(&mut self.drawn, |group| view.tables().valid_pages(group));
         let drawn = &self.drawn;
-        candidates.retain(|block| drawn.contains(block));
+        candidates.retain(|group| drawn.contains(group));
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
+    fn search(&mut self, view: View<'_>, pool: Pool, _: bool, found: &mut Vec<BlockGroup>) {
         /// Misses for each draw, on blocks that may not be victims, after which the candidates are listed instead.
         const MISSES_MAX: u32 = 16;
-        let first = plane * view.geometry().blocks_per_plane;
-        let counts = view.tables().victim_counts(plane);
+        let tables = view.tables();
+        let groups = tables.groups_of(pool).len();
         self.drawn.clear();
         let mut misses_left = MISSES_MAX * self.d;
         while self.drawn.len() < self.d as usize && misses_left > 0 {
-            let index = self.random.below(counts.len());
-            if counts[index] < NOT_A_CANDIDATE {
-                self.drawn.push(first + index as u32);
+            let group = tables.group_at(pool, self.random.below(groups));
+            if tables.is_candidate(group) {
+                self.drawn.push(group);
             } else {
                 misses_left -= 1;
             }
         }
         let complete = self.drawn.len() == self.d as usize;
         self.best(view, found);
-        if complete && found.first().is_some_and(|&block| view.tables().stale_pages(block) > 0) {
+        if complete && found.first().is_some_and(|&group| view.tables().stale_pages(group) > 0) {
             return;
         }
         found.clear();
-        found.extend(view.tables().collectable(plane));
+        found.extend(view.tables().collectable(pool));
         if !found.is_empty() {
             self.draw_from(found);
             found.clear();
@@ -147,7 +146,7 @@ impl Victim for DChoices {
 mod tests {
     use super::*;
     use crate::policy::victim::greedy::Greedy;
-    use crate::testkit::{state_with_writes, tiny_device, victims};
+    use crate::testkit::{kept, state_with_writes, tiny_device, victims};
 
     /// Six closed blocks, of which block 5 - n has lost n pages, 0 to 3 of them.
     fn worn_down() -> crate::testkit::Parts {
@@ -172,9 +171,7 @@ mod tests {
         let missed = (0..100).filter(|_| victims(&mut policy, &state) != [3]).count();
         // All eight miss block 3 of seven closed ones with a chance of (6/7)^8 = 29 %.
         assert!(missed > 10 && missed < 50, "{missed}");
-        let mut candidates = vec![3];
-        policy.narrow(state.view(), 0, &mut candidates);
-        assert_eq!(candidates, [3]);
+        assert_eq!(kept(&mut policy, &state, &[3]), [3]);
     }
 
     #[test]

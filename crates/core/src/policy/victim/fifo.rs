@@ -9,7 +9,7 @@
 //! **Parameters.** None. **Cost.** It levels wear, but copies more than greedy: with uniform writes a few percent, with
 //! some pages written far more often than others much more.
 
-use crate::ids::{BlockIx, PlaneIx};
+use crate::ids::{BlockGroup, Pool};
 use crate::policy::interface::Victim;
 use crate::policy::victim::{keep_least, least};
 use crate::view::View;
@@ -22,12 +22,12 @@ use serde::Deserialize;
 pub struct Fifo {}
 
 impl Victim for Fifo {
-    fn narrow(&mut self, view: View<'_>, _: PlaneIx, candidates: &mut Vec<BlockIx>) {
-        keep_least(candidates, |block| view.tables().closed_at(block));
+    fn narrow(&mut self, view: View<'_>, _: Pool, candidates: &mut Vec<BlockGroup>) {
+        keep_least(candidates, |group| view.tables().closed_at(group));
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
-        least(view.tables().collectable(plane), found, |block| view.tables().closed_at(block));
+    fn search(&mut self, view: View<'_>, pool: Pool, _: bool, found: &mut Vec<BlockGroup>) {
+        least(view.tables().collectable(pool), found, |group| view.tables().closed_at(group));
     }
 }
 
@@ -35,7 +35,7 @@ impl Victim for Fifo {
 mod tests {
     use super::*;
     use crate::policy::victim::greedy::Greedy;
-    use crate::testkit::{state_with_writes, victims};
+    use crate::testkit::{kept, state_with_writes, victims};
 
     #[test]
     fn the_oldest_block_goes_before_the_emptiest() {
@@ -56,11 +56,9 @@ mod tests {
     fn a_block_without_a_stale_page_is_passed_over_and_one_closed_again_is_the_youngest() {
         let mut state = state_with_writes(&[0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7]);
         assert_eq!(victims(&mut Fifo {}, &state), [1], "block 0 is older and all valid");
-        state.ftl.tables.begin_collect(1);
-        state.ftl.tables.erased(1);
+        state.ftl.tables.begin_collect(BlockGroup(1));
+        state.ftl.tables.erased(BlockGroup(1));
         assert!(victims(&mut Fifo {}, &state).is_empty());
-        let mut candidates = vec![0, 2];
-        Fifo {}.narrow(state.view(), 0, &mut candidates);
-        assert_eq!(candidates, [0]);
+        assert_eq!(kept(&mut Fifo {}, &state, &[0, 2]), [0]);
     }
 }

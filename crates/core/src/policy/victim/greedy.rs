@@ -6,7 +6,7 @@
 //!
 //! **Parameters.** None. **Cost.** The least copying now; it ignores age, locality and wear.
 
-use crate::ids::{BlockIx, PlaneIx};
+use crate::ids::{BlockGroup, Pool};
 use crate::policy::interface::Victim;
 use crate::view::View;
 use serde::Deserialize;
@@ -18,15 +18,15 @@ use serde::Deserialize;
 pub struct Greedy {}
 
 impl Victim for Greedy {
-    fn narrow(&mut self, view: View<'_>, _: PlaneIx, candidates: &mut Vec<BlockIx>) {
+    fn narrow(&mut self, view: View<'_>, _: Pool, candidates: &mut Vec<BlockGroup>) {
         let tables = view.tables();
-        if let Some(least) = candidates.iter().map(|&block| tables.valid_pages(block)).min() {
-            candidates.retain(|&block| tables.valid_pages(block) == least);
+        if let Some(least) = candidates.iter().map(|&group| tables.valid_pages(group)).min() {
+            candidates.retain(|&group| tables.valid_pages(group) == least);
         }
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, first_only: bool, found: &mut Vec<BlockIx>) {
-        view.tables().fewest_valid(plane, first_only, found);
+    fn search(&mut self, view: View<'_>, pool: Pool, first_only: bool, found: &mut Vec<BlockGroup>) {
+        view.tables().fewest_valid(pool, first_only, found);
     }
 }
 
@@ -34,24 +34,19 @@ impl Victim for Greedy {
 mod tests {
     use super::*;
     use crate::ftl::Claimant;
-    use crate::testkit::{tiny_device, tiny_state};
+    use crate::testkit::{kept, tiny_device, tiny_state, victims};
 
     #[test]
     fn it_finds_the_closed_block_with_the_fewest_valid_pages() {
         let mut state = tiny_state();
         let pages = tiny_device().geometry.pages_per_block;
-        let mut found = Vec::new();
-        Greedy {}.search(state.view(), 0, false, &mut found);
-        assert!(found.is_empty(), "an erased plane has nothing to collect");
+        assert!(victims(&mut Greedy {}, &state).is_empty(), "an erased plane has nothing to collect");
         let lpns: Vec<u32> = (0..2 * pages).chain(pages..pages + 1).collect();
         for lpn in lpns {
             let ppn = state.ftl.tables.take(0, 0, Claimant::Host).unwrap();
             state.ftl.tables.commit_write(lpn, ppn);
         }
-        Greedy {}.search(state.view(), 0, false, &mut found);
-        assert_eq!(found, [1], "block 1 lost a page, the third block is open");
-        let mut both = vec![0, 1];
-        Greedy {}.narrow(state.view(), 0, &mut both);
-        assert_eq!(both, [1]);
+        assert_eq!(victims(&mut Greedy {}, &state), [1], "block 1 lost a page, the third block is open");
+        assert_eq!(kept(&mut Greedy {}, &state, &[0, 1]), [1]);
     }
 }

@@ -6,13 +6,13 @@ pub mod greedy;
 pub mod least_worn;
 pub mod queue_match;
 
-use crate::ids::BlockIx;
+use crate::ids::BlockGroup;
 
-/// Those of `blocks` with the least key, in their order.
-fn least<K: Ord>(blocks: impl Iterator<Item = BlockIx>, found: &mut Vec<BlockIx>, key: impl Fn(BlockIx) -> K) {
+/// Those of `groups` with the least key, in their order.
+fn least<K: Ord>(groups: impl Iterator<Item = BlockGroup>, found: &mut Vec<BlockGroup>, key: impl Fn(BlockGroup) -> K) {
     let mut best: Option<K> = None;
-    for block in blocks {
-        let key = key(block);
+    for group in groups {
+        let key = key(group);
         match best.as_ref().map(|best| key.cmp(best)) {
             Some(std::cmp::Ordering::Greater) => continue,
             Some(std::cmp::Ordering::Equal) => {}
@@ -21,13 +21,13 @@ fn least<K: Ord>(blocks: impl Iterator<Item = BlockIx>, found: &mut Vec<BlockIx>
                 best = Some(key);
             }
         }
-        found.push(block);
+        found.push(group);
     }
 }
 
 /// Removes the candidates whose key is not the least.
-fn keep_least<K: Ord>(candidates: &mut Vec<BlockIx>, key: impl Fn(BlockIx) -> K) {
-    if let Some(best) = candidates.iter().map(|&block| key(block)).min() {
-        candidates.retain(|&block| key(block) == best);
+fn keep_least<K: Ord>(candidates: &mut Vec<BlockGroup>, key: impl Fn(BlockGroup) -> K) {
+    if let Some(best) = candidates.iter().map(|&group| key(group)).min() {
+        candidates.retain(|&group| key(group) == best);
     }
 }

@@ -15,7 +15,7 @@
 //! **Cost.** A few microseconds of the controller in the paper, none here.
 
 use crate::device::Device;
-use crate::ids::{BlockIx, PlaneIx};
+use crate::ids::{BlockGroup, Pool};
 use crate::policy::combination::Combination;
 use crate::policy::interface::Victim;
 use crate::view::View;
@@ -45,8 +45,9 @@ impl QueueMatch {
     }
 
     /// Collects where reads wait in the sibling planes. Returns whether any do.
-    fn look(&mut self, view: View<'_>, plane: PlaneIx) -> bool {
-        let siblings = view.planes_of(view.geometry().die_of(plane)).filter(|&sibling| sibling != plane);
+    fn look(&mut self, view: View<'_>, pool: Pool) -> bool {
+        let own = view.tables().planes_of(pool);
+        let siblings = view.planes_of(view.geometry().die_of(own.start)).filter(move |sibling| !own.contains(sibling));
         self.offsets.iter_mut().for_each(Vec::clear);
         for (index, sibling) in siblings.enumerate() {
             if self.offsets.len() == index {
@@ -60,8 +61,10 @@ impl QueueMatch {
         self.offsets.iter().any(|offsets| !offsets.is_empty())
     }
 
-    fn matches(&self, view: View<'_>, block: BlockIx) -> usize {
-        self.offsets.iter().flatten().filter(|&&offset| view.tables().is_valid_at(block, offset)).count()
+    fn matches(&self, view: View<'_>, group: BlockGroup) -> usize {
+        let tables = view.tables();
+        let is_valid = |offset: u32| tables.blocks_of(group).any(|block| tables.is_valid_at(block, offset));
+        self.offsets.iter().flatten().filter(|&&offset| is_valid(offset)).count()
     }
 }
 
@@ -73,23 +76,23 @@ impl Victim for QueueMatch {
         Ok(())
     }
 
-    fn narrow(&mut self, view: View<'_>, plane: PlaneIx, candidates: &mut Vec<BlockIx>) {
-        if !self.look(view, plane) {
+    fn narrow(&mut self, view: View<'_>, pool: Pool, candidates: &mut Vec<BlockGroup>) {
+        if !self.look(view, pool) {
             return;
         }
         if candidates.len() > self.candidates_max as usize {
-            candidates.sort_unstable_by_key(|&block| (view.tables().erase_count(block), block));
+            candidates.sort_unstable_by_key(|&group| (view.tables().wear_of(group), group));
             candidates.truncate(self.candidates_max as usize);
             candidates.sort_unstable();
         }
-        let most = candidates.iter().map(|&block| self.matches(view, block)).max();
-        candidates.retain(|&block| Some(self.matches(view, block)) == most);
+        let most = candidates.iter().map(|&group| self.matches(view, group)).max();
+        candidates.retain(|&group| Some(self.matches(view, group)) == most);
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
-        view.tables().fewest_valid(plane, false, found);
+    fn search(&mut self, view: View<'_>, pool: Pool, _: bool, found: &mut Vec<BlockGroup>) {
+        view.tables().fewest_valid(pool, false, found);
         if found.len() > 1 {
-            self.narrow(view, plane, found);
+            self.narrow(view, pool, found);
         }
     }
 
@@ -110,8 +113,8 @@ mod tests {
     use crate::flash::op::{Class, Op, OpKind, Owner};
     use crate::ftl::{Claimant, Tables};
     use crate::observe::TrafficClass;
-    use crate::testkit::Parts;
     use crate::testkit::tiny_device;
+    use crate::testkit::{Parts, kept};
     use crate::traits::Traits;
 
     /// Two planes with three closed blocks each, in which the even logical pages are plane 0's. Of plane 0's blocks some offsets are
@@ -142,10 +145,8 @@ mod tests {
         state
     }
 
-    fn chosen(state: &Parts, candidates_max: u32) -> Vec<BlockIx> {
-        let mut found = vec![0, 1, 2];
-        QueueMatch::new(candidates_max).narrow(state.view(), 0, &mut found);
-        found
+    fn chosen(state: &Parts, candidates_max: u32) -> Vec<u32> {
+        kept(&mut QueueMatch::new(candidates_max), state, &[0, 1, 2])
     }
 
     #[test]
@@ -172,8 +173,8 @@ mod tests {
     fn at_the_head_of_the_chain_it_never_moves_more_than_greedy() {
         let state = state([&[0, 1, 2], &[0, 1, 3], &[3]], &[0, 1, 2]);
         let mut found = Vec::new();
-        QueueMatch::new(10).search(state.view(), 0, true, &mut found);
-        assert_eq!(found, [1], "block 2 has all three offsets, and two pages more to move");
+        QueueMatch::new(10).search(state.view(), Pool(0), true, &mut found);
+        assert_eq!(found, [BlockGroup(1)], "block 2 has all three offsets, and two pages more to move");
     }
 
     #[test]

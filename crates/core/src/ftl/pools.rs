@@ -1,0 +1,69 @@
+//! Pools and block groups: what is opened, chosen as a victim and erased as a whole, and where its blocks lie.
+//!
+//! A pool is one plane and a block group one block. A design whose blocks are collected together over several planes changes
+//! what stands here, how the tables open a group, and nothing that speaks of pools and groups alone.
+
+use crate::ftl::Tables;
+use crate::ids::{BlockGroup, BlockIx, PlaneIx, Pool};
+use std::ops::Range;
+
+impl Tables {
+    /// The pools of the drive.
+    pub fn pools(&self) -> impl Iterator<Item = Pool> + use<> {
+        (0..self.geometry.planes()).map(Pool)
+    }
+
+    /// The pool of a plane.
+    #[inline]
+    pub fn pool_of(&self, plane: PlaneIx) -> Pool {
+        Pool(plane)
+    }
+
+    /// The planes of a pool.
+    #[inline]
+    pub fn planes_of(&self, pool: Pool) -> Range<PlaneIx> {
+        pool.0..pool.0 + 1
+    }
+
+    /// The pool of a block group.
+    #[inline]
+    pub fn pool_of_group(&self, group: BlockGroup) -> Pool {
+        Pool(group.0 / self.geometry.blocks_per_plane)
+    }
+
+    /// The block groups of a pool, by their numbers.
+    #[inline]
+    pub(crate) fn groups_of(&self, pool: Pool) -> Range<u32> {
+        pool.0 * self.geometry.blocks_per_plane..(pool.0 + 1) * self.geometry.blocks_per_plane
+    }
+
+    /// One of the block groups of a pool, by its place among them.
+    #[inline]
+    pub fn group_at(&self, pool: Pool, index: usize) -> BlockGroup {
+        BlockGroup(self.groups_of(pool).start + index as u32)
+    }
+
+    /// The group of a block.
+    #[inline]
+    pub fn group_of(&self, block: BlockIx) -> BlockGroup {
+        BlockGroup(block)
+    }
+
+    /// The block of a group in a plane of its pool.
+    #[inline]
+    pub fn block_in(&self, group: BlockGroup, plane: PlaneIx) -> BlockIx {
+        crate::check!(self.planes_of(self.pool_of_group(group)).contains(&plane), "a block group of another pool");
+        group.0
+    }
+
+    /// The blocks of a group.
+    pub fn blocks_of(&self, group: BlockGroup) -> Range<BlockIx> {
+        group.0..group.0 + 1
+    }
+
+    /// Pages of a block group.
+    #[inline]
+    pub fn pages_in(&self, _group: BlockGroup) -> u32 {
+        self.geometry.pages_per_block
+    }
+}
