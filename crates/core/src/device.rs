@@ -53,6 +53,10 @@ impl Geometry {
     pub fn planes(&self) -> u32 {
         self.dies() * self.planes_per_die
     }
+    /// Pages of so many blocks of a plane.
+    pub fn pages_in(&self, blocks: u32) -> u32 {
+        blocks.saturating_mul(self.pages_per_block)
+    }
     /// Pages in a plane.
     pub fn pages_per_plane(&self) -> u32 {
         self.blocks_per_plane * self.pages_per_block
@@ -68,6 +72,19 @@ impl Geometry {
     /// Sectors in a page.
     pub fn sectors_per_page(&self) -> u32 {
         self.page_bytes / SECTOR_BYTES
+    }
+    /// Bytes of a mapping unit, which has an entry in the map and a place in the buffer. It is a page.
+    pub fn unit_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+    /// Sectors in a mapping unit.
+    pub fn sectors_per_unit(&self) -> u32 {
+        self.unit_bytes() / SECTOR_BYTES
+    }
+    /// The offset of a physical page in its block.
+    #[inline]
+    pub fn offset_of(&self, ppn: Ppn) -> u32 {
+        ppn % self.pages_per_block
     }
     /// The channel of a die.
     #[inline]

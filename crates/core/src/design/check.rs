@@ -80,7 +80,7 @@ impl Design {
         // that stalls a write has at most this much erased, and must be urgent, or nothing would ever free it.
         let blocks_kept = reserve + points;
         // A page whose allocation is late-bound goes to whichever write point has room.
-        let least = if self.place.late_bound() { reserve + 1 } else { blocks_kept } * g.pages_per_block;
+        let least = g.pages_in(if self.place.late_bound() { reserve + 1 } else { blocks_kept });
         if let Some((key, pages)) = self.gc_trigger.urgent_below()
             && pages < least
         {
@@ -137,7 +137,7 @@ impl Design {
     /// Refuses thresholds of the user's that the drive can't stay at. Those of the designs that come along follow the drive.
     fn check_trigger_holds(&mut self, device: &Device, faults: &mut Faults) {
         let Some((key, level)) = self.users_threshold().zip(self.start_trigger().starts_below()) else { return };
-        let (room, wanted) = (self.room(device), level.pages(device.geometry.pages_per_block));
+        let (room, wanted) = (self.room(device), level.pages(&device.geometry));
         // Erased pages of the reserve and of open blocks count as well, and a block must have a stale page to free.
         let kept = (self.gc.reserve_blocks + self.gc.write_points) * room.block;
         let most = (room.spare + kept).saturating_sub(1);
@@ -159,7 +159,7 @@ impl Design {
 
     /// Refuses stripes that leave no over-provisioning once parity has its pages.
     fn check_stripes_fit(&self, device: &Device, stripes: &Stripes, blocks_kept: u32, faults: &mut Faults) {
-        let pages = u64::from(device.geometry.pages_per_block);
+        let pages = u64::from(device.geometry.pages_in(1));
         let usable = u64::from(device.geometry.blocks_per_plane - device.bad_blocks_per_plane());
         let spare = usable.saturating_sub(u64::from(stripes.rows()).div_ceil(pages));
         if u64::from(blocks_kept) < spare {

@@ -188,7 +188,7 @@ impl Design {
 
     /// Where the open blocks of a plane would take all its spare ones, they take a quarter.
     fn fit_write_points(&mut self, device: &Device) -> Option<Adjustment> {
-        let spare_blocks = usable_pages(device).saturating_sub(pages_held(self, device)) / device.geometry.pages_per_block;
+        let spare_blocks = usable_pages(device).saturating_sub(pages_held(self, device)) / device.geometry.pages_in(1);
         if self.gc.reserve_blocks.saturating_add(self.gc.write_points) < spare_blocks {
             return None;
         }
@@ -266,12 +266,12 @@ impl Design {
         let (reserve, points) = (self.gc.reserve_blocks, self.gc.write_points);
         // A page whose allocation is late-bound goes to whichever open block has room.
         let least = if self.place.late_bound() { reserve.saturating_add(1) } else { reserve.saturating_add(points) };
-        let kept = reserve.saturating_add(points).saturating_mul(g.pages_per_block);
+        let kept = g.pages_in(reserve.saturating_add(points));
         Room {
             plane: g.pages_per_plane(),
-            block: g.pages_per_block,
+            block: g.pages_in(1),
             spare: usable_pages(device).saturating_sub(self.live_pages_of_plane(device)).saturating_sub(kept),
-            least: least.saturating_mul(g.pages_per_block),
+            least: g.pages_in(least),
         }
     }
 }
@@ -286,5 +286,5 @@ pub(super) fn pages_held(design: &mut Design, device: &Device) -> u32 {
 
 /// Pages of a plane outside bad blocks.
 fn usable_pages(device: &Device) -> u32 {
-    (device.geometry.blocks_per_plane - device.bad_blocks_per_plane()) * device.geometry.pages_per_block
+    device.geometry.pages_in(device.geometry.blocks_per_plane - device.bad_blocks_per_plane())
 }

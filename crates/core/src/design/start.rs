@@ -40,7 +40,7 @@ impl Design {
     /// Erased pages of a plane below which the design wants a GC, in the mean of a die where that is what it watches; open blocks are
     /// taken to be half full where it counts erased blocks. Nothing if it has no trigger. Known once it is prepared.
     pub fn trigger_pages(&self, device: &Device) -> Option<u32> {
-        Some(self.start.trigger?.pages(device.geometry.pages_per_block) + self.erased_in_open_blocks(device))
+        Some(self.start.trigger?.pages(&device.geometry) + self.erased_in_open_blocks(device))
     }
 
     /// The same of pages below which GC is urgent, so that writes wait for it.
@@ -51,7 +51,7 @@ impl Design {
     /// Erased pages of a plane that its trigger does not count.
     fn erased_in_open_blocks(&self, device: &Device) -> u32 {
         let counts_blocks = matches!(self.start.trigger, Some(StartLevel::PlaneBlocks(_)));
-        if counts_blocks { self.gc.write_points * device.geometry.pages_per_block / 2 } else { 0 }
+        if counts_blocks { device.geometry.pages_in(self.gc.write_points) / 2 } else { 0 }
     }
 
     /// Whether the planes of a die want a GC together, so that one GC brings back what all of them lack.
@@ -69,14 +69,14 @@ impl Design {
     /// The erased space below which ageing collects: what the starting state says, or where the design's own GC begins.
     pub(crate) fn level_at_start(&mut self, device: &Device) -> StartLevel {
         let g = &device.geometry;
-        let kept = (self.gc.reserve_blocks + self.gc.write_points + 1) * g.pages_per_block;
+        let kept = g.pages_in(self.gc.reserve_blocks + self.gc.write_points + 1);
         let Some(percent) = device.state.free_percent else {
             return self.start_trigger().starts_below().unwrap_or(StartLevel::PlanePages(kept));
         };
         let stated = ((f64::from(g.pages_per_plane()) * percent / 100.0).ceil() as u32).max(kept);
         if self.place.late_bound() {
             // Erased pages in open blocks, half of each, are none of a pool that counts erased blocks.
-            return StartLevel::PlanePages(stated + self.gc.write_points * g.pages_per_block / 2);
+            return StartLevel::PlanePages(stated + g.pages_in(self.gc.write_points) / 2);
         }
         if self.gc_trigger.by_die() && self.gc.leaves_its_plane() { StartLevel::DiePages(stated) } else { StartLevel::PlanePages(stated) }
     }

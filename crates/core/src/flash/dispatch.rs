@@ -451,7 +451,7 @@ where
     #[inline(never)]
     fn class_in_pattern(&self, ppn: Ppn) -> usize {
         let pattern = &self.flash.device.timing.page_class_pattern;
-        let offset = ppn % self.flash.device.geometry.pages_per_block;
+        let offset = self.flash.device.geometry.offset_of(ppn);
         usize::from(pattern[offset as usize % pattern.len()])
     }
 

@@ -13,7 +13,7 @@ use crate::flash::attribution::{Latencies, Used};
 use crate::flash::bus::Channel;
 use crate::flash::die::{Die, OperationProgress, Phase, PlaneQueues};
 use crate::flash::multi_plane::Partners;
-use crate::flash::op::{Op, Pool};
+use crate::flash::op::{Class, Op, OpKind, Owner, Slab};
 use crate::flash::registers::Registers;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::timer::Timers;
@@ -74,7 +74,7 @@ pub struct Flash {
     channels_locked: u32,
     /// Time in which dies ran something, over all of them, before counting began.
     die_busy_then: Ns,
-    pub(crate) ops: Pool<Op>,
+    pub(crate) ops: Slab<Op>,
     /// What the latency of each of them is attributed to.
     latencies: Latencies,
     /// What dies and channels have done so far.
@@ -143,7 +143,7 @@ impl Flash {
             channels,
             channels_locked: 0,
             die_busy_then: 0,
-            ops: Pool::with_capacity(1024),
+            ops: Slab::with_capacity(1024),
             latencies: Latencies::with_capacity(1024),
             used: Used::NONE,
             arrivals: 0,
@@ -163,6 +163,13 @@ impl Flash {
     pub(crate) fn next_arrival(&mut self) -> u64 {
         self.arrivals += 1;
         self.arrivals
+    }
+
+    /// An operation on a whole page.
+    #[inline]
+    pub(crate) fn page_op(&self, kind: OpKind, class: Class, traffic: TrafficClass, owner: Owner, tag: u32, plane: PlaneIx) -> Op {
+        let sectors = self.device.geometry.sectors_per_page() as u8;
+        Op { sectors, ..Op::new(kind, class, traffic, owner, tag, plane) }
     }
 
     #[inline(always)]

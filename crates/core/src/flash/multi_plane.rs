@@ -41,7 +41,7 @@ where
     fn find_partners(&mut self, die: DieIx, lead: u32) {
         let lead_op = self.flash.ops[lead as usize];
         let page = if lead_op.kind == OpKind::Read { lead_op.ppn } else { lead_op.target };
-        let offset = page % self.flash.device.geometry.pages_per_block;
+        let offset = self.flash.device.geometry.offset_of(page);
         let lead_view = Waiting { kind: lead_op.kind, class: lead_op.class, plane: lead_op.plane, offset };
         let partners = self.ask_partners(die, &lead_view);
         for index in (0..partners.ops.len()).filter(|&index| partners.paired[index]) {

@@ -1,4 +1,4 @@
-//! Flash operations: what they are, who waits for them, and the pool that they live in.
+//! Flash operations: what they are, who waits for them, and the slab that they live in.
 
 use crate::attribution::parts::TrafficClass;
 use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
@@ -221,14 +221,14 @@ pub(crate) const ATTRIBUTED: u8 = 1;
 /// It is of a write that the host has marked as critical.
 pub(crate) const CRITICAL: u8 = 2;
 
-/// A pool of items that are addressed by index and reused.
+/// A slab: items that are addressed by index, and whose places are used again.
 #[derive(Debug)]
-pub(crate) struct Pool<T> {
+pub(crate) struct Slab<T> {
     items: Vec<T>,
     free: Vec<u32>,
 }
 
-impl<T> Pool<T> {
+impl<T> Slab<T> {
     pub fn with_capacity(capacity: usize) -> Self {
         Self { items: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
     }
@@ -289,7 +289,7 @@ impl<T> Pool<T> {
     }
 }
 
-impl<T> std::ops::Index<usize> for Pool<T> {
+impl<T> std::ops::Index<usize> for Slab<T> {
     type Output = T;
     #[inline]
     fn index(&self, index: usize) -> &T {
@@ -297,7 +297,7 @@ impl<T> std::ops::Index<usize> for Pool<T> {
     }
 }
 
-impl<T> std::ops::IndexMut<usize> for Pool<T> {
+impl<T> std::ops::IndexMut<usize> for Slab<T> {
     #[inline]
     fn index_mut(&mut self, index: usize) -> &mut T {
         &mut self.items[index]

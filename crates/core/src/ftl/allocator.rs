@@ -60,7 +60,7 @@ where
         let target = self.up.ftl.tables.take(plane, write_point, claimant)?;
         if self.flash.traits.chooses {
             let entry = self.flash.ops[op as usize];
-            self.note_choice(&entry, write_point, target % self.flash.device.geometry.pages_per_block);
+            self.note_choice(&entry, write_point, self.up.ftl.tables.offset_of(target));
         }
         Some(target)
     }

@@ -59,9 +59,8 @@ where
     #[inline(always)]
     pub(super) fn begin_gc_op(&mut self, plane: PlaneIx, kind: OpKind, from: Ppn) {
         let lpn = self.up.ftl.tables.owner(from);
-        let mut op = Op::new(kind, Class::Gc, TrafficClass::GcRead, Owner::Gc(plane), lpn, plane);
+        let mut op = self.flash.page_op(kind, Class::Gc, TrafficClass::GcRead, Owner::Gc(plane), lpn, plane);
         op.ppn = from;
-        op.sectors = self.flash.device.geometry.sectors_per_page() as u8;
         op.since = self.flash.now;
         let (op, die) = (self.flash.new_op(op), self.flash.die_of(plane));
         if kind == OpKind::Copyback {

@@ -213,7 +213,7 @@ where
     /// Programs a page of padding. A block of GC's reserve is opened for it only where GC spreads its pages over all planes of a
     /// die and so takes a share of each reserve; a block's worth is left even so, for that is what one GC may move.
     fn pad(&mut self, plane: PlaneIx, write_point: usize, for_gc: bool) -> bool {
-        let left = || self.up.ftl.tables.room_for_gc(plane, write_point) > self.flash.device.geometry.pages_per_block;
+        let left = || self.up.ftl.tables.room_for_gc(plane, write_point) > self.flash.device.geometry.pages_in(1);
         let claimant = if for_gc && self.flash.traits.gc_across && left() { Claimant::Gc } else { Claimant::Host };
         let padded = self.up.ftl.tables.pad(plane, write_point, claimant);
         self.flash.counters.padded_pages += u64::from(padded);

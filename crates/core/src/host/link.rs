@@ -151,7 +151,7 @@ where
     /// A page of a read has left the flash. Returns whether the operation that has its attribution is still needed.
     #[cold]
     pub(super) fn page_left_flash(&mut self, request: u32, op: Option<u32>) -> bool {
-        let per_page = self.flash.device.geometry.sectors_per_page();
+        let per_page = self.flash.device.geometry.sectors_per_unit();
         // A job that stands for a read of one page does not say which sectors were asked for.
         let sectors = op.map_or_else(
             || self.up.up.up.host.requests[request as usize].command.sectors.min(per_page) as u16,

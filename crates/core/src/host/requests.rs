@@ -321,9 +321,8 @@ where
     fn start_direct_write(&mut self, lpn: Lpn, write: DirectWrite) {
         let DirectWrite { request, first_sector, sectors, void, gc_blocked, .. } = write;
         let plane = self.place(lpn);
-        let per_page = self.flash.device.geometry.sectors_per_page() as u16;
-        let mut program = Op::new(OpKind::Program, Class::HostProgram, TrafficClass::HostProgram, Owner::Request(request), lpn, plane);
-        program.sectors = per_page as u8;
+        let owner = Owner::Request(request);
+        let mut program = self.flash.page_op(OpKind::Program, Class::HostProgram, TrafficClass::HostProgram, owner, lpn, plane);
         program.flags |= CRITICAL * u8::from(self.up.up.up.host.requests[request as usize].command.critical);
         program.gc_blocked = gc_blocked;
         if void {
@@ -333,7 +332,9 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.promise(program, first_sector.into(), sectors.into());
         }
-        if self.flash.counters.host_page(sectors.into(), per_page.into()) && self.up.ftl.tables.lookup(lpn) != NONE {
+        if self.flash.counters.host_page(sectors.into(), self.flash.device.geometry.sectors_per_unit())
+            && self.up.ftl.tables.lookup(lpn) != NONE
+        {
             self.read_then_program(Owner::Request(request), lpn, mask(first_sector, sectors), program);
         } else {
             self.enqueue(program);

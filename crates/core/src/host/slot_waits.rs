@@ -17,7 +17,7 @@ use crate::attribution::parts::{
     CHANNEL_IDLE, COMMAND, COMPUTE, DIE, FOR_BUFFER, LINK, LINK_WAIT, LOCKED_GC_PROGRAM, LOCKED_GC_READ, OVERHEAD, OVERHEAD_WAIT, PARTS,
     PLACE, SPACE, TRAFFIC_CLASSES, TRANSFER, TrafficClass, bits,
 };
-use crate::flash::op::Pool;
+use crate::flash::op::Slab;
 use crate::host::CommandKind;
 use crate::ids::NONE;
 use crate::units::Ns;
@@ -153,7 +153,7 @@ pub(crate) struct SlotWaits {
     formed: u64,
     /// Completions before which there is no other mark.
     next_mark: u64,
-    mixes: Pool<Mix>,
+    mixes: Slab<Mix>,
     /// The mix that was made last; `NONE`: it is not for those who wait now.
     current: u32,
     /// Its completions, by their numbers.
@@ -174,7 +174,7 @@ impl SlotWaits {
             marks: VecDeque::new(),
             formed: 0,
             next_mark: 0,
-            mixes: Pool::with_capacity(4),
+            mixes: Slab::with_capacity(4),
             current: NONE,
             from: 0,
             to: 0,

@@ -2,7 +2,7 @@
 
 use crate::attribution::parts::Attribution;
 use crate::device::Device;
-use crate::flash::op::Pool;
+use crate::flash::op::Slab;
 use crate::host::CommandKind;
 use crate::host::completion::Completion;
 use crate::host::job::Job;
@@ -21,8 +21,8 @@ pub struct Host {
     /// Sectors of a page, as a power of two.
     pub(super) sector_shift: u32,
     pub(super) queue: HostQueue,
-    pub(super) requests: Pool<Request>,
-    pub(super) jobs: Pool<Job>,
+    pub(super) requests: Slab<Request>,
+    pub(super) jobs: Slab<Job>,
     pub(super) path: HostPath,
     /// Requests that the RAM serves, in order of completion.
     pub(super) ram_line: VecDeque<(Ns, u32)>,
@@ -43,10 +43,10 @@ impl Host {
     pub(crate) fn new(device: &Device) -> Self {
         Self {
             sectors: device.logical_sectors(),
-            sector_shift: device.geometry.sectors_per_page().trailing_zeros(),
+            sector_shift: device.geometry.sectors_per_unit().trailing_zeros(),
             queue: HostQueue::new(device.host.queue_depth, &device.host.queue_weights),
-            requests: Pool::with_capacity(device.host.queue_depth as usize),
-            jobs: Pool::with_capacity(64),
+            requests: Slab::with_capacity(device.host.queue_depth as usize),
+            jobs: Slab::with_capacity(64),
             path: HostPath::new(device),
             ram_line: VecDeque::new(),
             completions: Vec::new(),

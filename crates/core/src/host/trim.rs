@@ -112,7 +112,7 @@ where
         if !rain.is_trimmed(lpn) {
             return sectors;
         }
-        crate::units::sector_mask(0, self.flash.device.geometry.sectors_per_page() as u16)
+        crate::units::sector_mask(0, self.flash.device.geometry.sectors_per_unit() as u16)
     }
 
     /// Whether a page of a write that waited for space was given up meanwhile.

@@ -108,7 +108,7 @@ pub(crate) struct WriteBuffer {
 
 impl WriteBuffer {
     pub fn new(device: &Device) -> Self {
-        let capacity = (u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes)) as u32;
+        let capacity = (u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.unit_bytes())) as u32;
         Self {
             capacity,
             flush_above: (u64::from(capacity) * u64::from(device.ram.flush_above_percent) / 100) as u32,

@@ -142,8 +142,7 @@ where
     }
 
     fn scrub_op(&mut self, kind: OpKind, die: DieIx, lpn: Lpn, plane: PlaneIx) -> u32 {
-        let mut op = Op::new(kind, Class::Background, TrafficClass::Background, Owner::Scrub(die), lpn, plane);
-        op.sectors = self.flash.device.geometry.sectors_per_page() as u8;
+        let op = self.flash.page_op(kind, Class::Background, TrafficClass::Background, Owner::Scrub(die), lpn, plane);
         self.flash.new_op(op)
     }
 

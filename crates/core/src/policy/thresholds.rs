@@ -1,5 +1,6 @@
 //! Thresholds of GC, the space of a plane that they must fit, and where runs start.
 
+use crate::device::Geometry;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,10 +18,10 @@ pub enum StartLevel {
 
 impl StartLevel {
     /// Erased pages of a plane.
-    pub fn pages(self, pages_per_block: u32) -> u32 {
+    pub fn pages(self, geometry: &Geometry) -> u32 {
         match self {
             Self::PlanePages(pages) | Self::DiePages(pages) => pages,
-            Self::PlaneBlocks(blocks) => blocks.saturating_mul(pages_per_block),
+            Self::PlaneBlocks(blocks) => geometry.pages_in(blocks),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! reconstruction of the old generation reads everything from the flash and keeps the new pages from being programmed until it
 //! has done so; one that comes later takes the new pages and the new parity from RAM and only the rest from the flash.
 
-use crate::flash::op::Pool;
+use crate::flash::op::Slab;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::raid::stripes::Stripes;
 use crate::units::Ns;
@@ -50,7 +50,7 @@ pub(crate) struct ActiveStripe {
 #[derive(Debug)]
 pub(crate) struct ActiveStripes {
     buckets: Vec<u32>,
-    items: Pool<ActiveStripe>,
+    items: Slab<ActiveStripe>,
     /// For each group, and for partial and full stripes: the newest and the oldest.
     newest: Vec<u32>,
     oldest: Vec<u32>,
@@ -67,7 +67,7 @@ impl ActiveStripes {
         let lists = 2 * groups as usize;
         Self {
             buckets: vec![NONE; (buffer_pages as usize * 2).next_power_of_two()],
-            items: Pool::with_capacity(buffer_pages as usize),
+            items: Slab::with_capacity(buffer_pages as usize),
             newest: vec![NONE; lists],
             oldest: vec![NONE; lists],
             writes: 0,
@@ -274,8 +274,8 @@ pub(crate) struct Rebuild {
 pub(crate) struct Rain {
     pub(super) stripes: Stripes,
     pub(super) active: ActiveStripes,
-    pub(super) stripe_writes: Pool<StripeWrite>,
-    pub(super) rebuilds: Pool<Rebuild>,
+    pub(super) stripe_writes: Slab<StripeWrite>,
+    pub(super) rebuilds: Slab<Rebuild>,
     /// Parity pages in RAM.
     pub(super) parity_pages: u32,
     /// Operations of stripe writes that have not ended; one for each that is between two stages.
@@ -300,8 +300,8 @@ impl Rain {
     pub fn new(stripes: Stripes, planes: u32, buffer_pages: u32, plans_reads: bool) -> Self {
         Self {
             active: ActiveStripes::new(stripes.groups(), buffer_pages),
-            stripe_writes: Pool::with_capacity(64),
-            rebuilds: Pool::with_capacity(64),
+            stripe_writes: Slab::with_capacity(64),
+            rebuilds: Slab::with_capacity(64),
             parity_pages: 0,
             steps_under_way: 0,
             deferred_at: vec![Vec::new(); planes as usize],

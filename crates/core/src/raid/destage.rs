@@ -7,7 +7,7 @@
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::flash::op::{ATTRIBUTED, Class, Op, OpKind, Owner};
+use crate::flash::op::{ATTRIBUTED, Class, OpKind, Owner};
 use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::{Lpn, NONE, PlaneIx};
@@ -131,7 +131,7 @@ where
             self.up.up.raid.buffer.destage(entry);
             stripe_write.entries[member as usize] = entry;
             let flight = self.up.up.raid.buffer.entry(entry).flight;
-            let sectors = self.flash.device.geometry.sectors_per_page();
+            let sectors = self.flash.device.geometry.sectors_per_unit();
             partial |= u32::from(self.flash.counters.host_page(flight.count_ones(), sectors)) << member;
             if let Some(oracle) = &mut self.up.oracle {
                 stripe_write.contents[member as usize] = Some(oracle.flush(entry, flight));
@@ -154,9 +154,9 @@ where
         for place in bits(needs.reads) {
             let lpn = if place == members { parity } else { first + place };
             let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
-            let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, TrafficClass::Parity, Owner::StripeWrite(stripe_write), lpn, plane);
+            let owner = Owner::StripeWrite(stripe_write);
+            let mut read = self.flash.page_op(OpKind::Read, Class::AuxiliaryRead, TrafficClass::Parity, owner, lpn, plane);
             read.flags |= ATTRIBUTED * u8::from(self.asks_of_page());
-            read.sectors = self.flash.device.geometry.sectors_per_page() as u8;
             let read = self.flash.new_op(read);
             self.enqueue(read);
         }
@@ -256,7 +256,7 @@ where
     /// The new parity is in RAM. The programs may start when nobody reads the old pages any more.
     pub(crate) fn parity_computed(&mut self, stripe_write: u32) {
         self.compute_contents(stripe_write);
-        let whole = crate::units::sector_mask(0, self.flash.device.geometry.sectors_per_page() as u16);
+        let whole = crate::units::sector_mask(0, self.flash.device.geometry.sectors_per_unit() as u16);
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
         let destaged = &mut rain.stripe_writes[stripe_write as usize];
         destaged.ready = true;
@@ -318,9 +318,9 @@ where
         for place in bits(u64::from(written) | 1 << members) {
             let (lpn, traffic) = if place == members { (parity, TrafficClass::Parity) } else { (first + place, TrafficClass::Flush) };
             let plane = self.rain().stripes.plane_of(lpn);
-            let mut program = Op::new(OpKind::Program, Class::Flush, traffic, Owner::StripeWrite(stripe_write), lpn, plane);
+            let owner = Owner::StripeWrite(stripe_write);
+            let mut program = self.flash.page_op(OpKind::Program, Class::Flush, traffic, owner, lpn, plane);
             program.flags |= ATTRIBUTED * u8::from(self.asks_of_page());
-            program.sectors = self.flash.device.geometry.sectors_per_page() as u8;
             let program = self.flash.new_op(program);
             if let Some(oracle) = &mut self.up.oracle {
                 let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");

@@ -35,17 +35,15 @@ where
         let flushed = *self.up.up.raid.buffer.entry(entry);
         let lpn = flushed.lpn;
         let plane = self.place(lpn);
-        let per_page = self.flash.device.geometry.sectors_per_page() as u16;
         let content = self.up.oracle.as_mut().map(|oracle| oracle.flush(entry, flushed.flight));
-        let mut program = Op::new(OpKind::Program, Class::Flush, TrafficClass::Flush, Owner::Entry(entry), lpn, plane);
-        program.sectors = per_page as u8;
+        let mut program = self.flash.page_op(OpKind::Program, Class::Flush, TrafficClass::Flush, Owner::Entry(entry), lpn, plane);
         program.flags |= ATTRIBUTED * u8::from(self.asks_of_page());
         let program = self.flash.new_op(program);
         self.up.up.raid.buffer.set_program(entry, program);
         if let (Some(oracle), Some(content)) = (&mut self.up.oracle, content) {
             oracle.carry(program, content);
         }
-        let partial = self.flash.counters.host_page(flushed.flight.count_ones(), per_page.into());
+        let partial = self.flash.counters.host_page(flushed.flight.count_ones(), self.flash.device.geometry.sectors_per_unit());
         if partial && self.up.ftl.tables.lookup(lpn) != NONE {
             self.read_then_program(Owner::Entry(entry), lpn, flushed.flight, program);
         } else {
@@ -56,8 +54,7 @@ where
     /// A read-modify-write: reads the sectors of a page that `have` lacks, then programs the whole page.
     pub(crate) fn read_then_program(&mut self, owner: Owner, lpn: Lpn, have: u64, program: u32) {
         self.flash.counters.read_modify_writes += 1;
-        let per_page = self.flash.device.geometry.sectors_per_page() as u16;
-        let missing = mask(0, per_page) & !have;
+        let missing = mask(0, self.flash.device.geometry.sectors_per_unit() as u16) & !have;
         // What crosses the channel is one contiguous piece: from the first missing sector to the last.
         let first = missing.trailing_zeros() as u16;
         let count = 64 - missing.leading_zeros() as u16 - first;

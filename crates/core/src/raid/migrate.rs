@@ -64,7 +64,7 @@ where
     fn has_room_in(&self, group: u32) -> bool {
         let device = &self.flash.device;
         let usable = (device.usable_pages() / u64::from(device.geometry.planes())) as u32;
-        let kept = self.up.ftl.tables.pages_kept() + device.geometry.pages_per_block;
+        let kept = self.up.ftl.tables.pages_kept() + device.geometry.pages_in(1);
         let stripes = &self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes;
         let fits = stripes.stripes_in(group) + kept + 1 < usable;
         fits && (0..stripes.width()).all(|channel| self.seen().has_room(stripes.plane_at(group, channel)))
@@ -93,8 +93,7 @@ where
     }
 
     fn mover_op(&mut self, kind: OpKind, lpn: Lpn, plane: PlaneIx) -> u32 {
-        let mut op = Op::new(kind, Class::Background, TrafficClass::Background, Owner::Mover, lpn, plane);
-        op.sectors = self.flash.device.geometry.sectors_per_page() as u8;
+        let op = self.flash.page_op(kind, Class::Background, TrafficClass::Background, Owner::Mover, lpn, plane);
         self.flash.new_op(op)
     }
 

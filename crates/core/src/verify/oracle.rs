@@ -142,8 +142,8 @@ pub struct Oracle {
 
 impl Oracle {
     pub fn new(device: &Device, stripes: Option<&Stripes>) -> Self {
-        let sectors = device.geometry.sectors_per_page() as usize;
-        let entries = (u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes)) as usize;
+        let sectors = device.geometry.sectors_per_unit() as usize;
+        let entries = (u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.unit_bytes())) as usize;
         Self {
             sectors,
             expected: Pages::new(device.logical_pages() as usize),

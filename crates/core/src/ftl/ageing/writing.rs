@@ -289,7 +289,7 @@ where
     /// The floor of a run's time: page requests (whether a write, and first sector) through map and GC bookkeeping alone, at
     /// the erased share of the starting state. Returns the reads that found a mapped page.
     pub fn replay_in_tables(&mut self, requests: impl Iterator<Item = (bool, u64)>) -> u64 {
-        let per_page = u64::from(self.flash.device.geometry.sectors_per_page());
+        let per_page = u64::from(self.flash.device.geometry.sectors_per_unit());
         let mut batch = [(false, 0 as Lpn); BATCH];
         let mut count = 0;
         for (request, slot) in requests.zip(&mut batch) {

@@ -125,7 +125,7 @@ impl GcTrigger for BackgroundEmergency {
             .allowed(format!("emergency < background < {spare}, the spare blocks of a plane"))
             .into());
         }
-        self.emergency_pages = self.emergency_share * g.pages_per_block;
+        self.emergency_pages = g.pages_in(self.emergency_share);
         Ok(())
     }
 

@@ -162,7 +162,7 @@ impl Watermark {
                 .allowed(format!("hard < soft < {}, the blocks of a plane", geometry.blocks_per_plane))
                 .into());
         }
-        (self.soft_pages, self.hard_pages) = (soft * geometry.pages_per_block, hard * geometry.pages_per_block);
+        (self.soft_pages, self.hard_pages) = (geometry.pages_in(soft), geometry.pages_in(hard));
         Ok(())
     }
 }

@@ -112,7 +112,7 @@ impl RateMatch {
     fn is_due(&mut self, view: View<'_>) -> bool {
         self.measured.up_to(view.now(), view.work(), self.window_ms * MS, self.window_erases);
         let scale = if self.hand_over { 1.0 - f64::from(view.pool_permille(self.sustainable_percent)) / 1000.0 } else { 1.0 };
-        self.measured.gc_ns < scale * self.measured.share(view.geometry().pages_per_block) * self.measured.host_ns
+        self.measured.gc_ns < scale * self.measured.share(view.geometry().pages_in(1)) * self.measured.host_ns
     }
 }
 
@@ -160,8 +160,8 @@ impl Measured {
     }
 
     /// GC's time for each unit of time that the host's writes take, at which both rates match.
-    fn share(&self, pages_per_block: u32) -> f64 {
-        let pages = f64::from(pages_per_block);
+    fn share(&self, pages_of_block: u32) -> f64 {
+        let pages = f64::from(pages_of_block);
         let of_ageing = pages * f64::from(self.work.victim_valid_permille) / 1000.0;
         let moves = self.moves_per_erase.unwrap_or(of_ageing).min(pages - 1.0);
         let gc = moves * self.mean_move_ns + self.erase_ns;

@@ -33,7 +33,7 @@ fn points(view: View<'_>, plane: PlaneIx, claimant: Claimant) -> impl Iterator<I
 
 /// The block that takes the pages of a GC.
 fn of_gc(view: View<'_>, plane: PlaneIx) -> usize {
-    let none = view.geometry().pages_per_block;
+    let none = view.geometry().pages_in(1);
     let siblings = || view.planes_of(view.geometry().die_of(plane)).filter(move |&sibling| sibling != plane);
     // For how many pages GC must go ahead alone until a sibling is level with it.
     let gap = |sibling: PlaneIx, offset: u32| {

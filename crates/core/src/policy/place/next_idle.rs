@@ -67,7 +67,7 @@ impl NextIdle {
         if self.until_mean == 0 {
             self.until_mean = CHOICES_FOR_MEAN;
             let live: u64 = self.planes.iter().map(|&plane| u64::from(view.tables().live_pages(plane))).sum();
-            self.full = (live / self.planes.len() as u64) as u32 + view.geometry().pages_per_block;
+            self.full = (live / self.planes.len() as u64) as u32 + view.geometry().pages_in(1);
         }
         self.until_mean -= 1;
     }

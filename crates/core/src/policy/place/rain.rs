@@ -72,10 +72,10 @@ impl Place for Rain {
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-        let (kib, page_bytes) = (with.device.ram.buffer_kib, u64::from(with.device.geometry.page_bytes));
+        let (kib, unit_bytes) = (with.device.ram.buffer_kib, u64::from(with.device.geometry.unit_bytes()));
         let width = self.stripes.as_ref().expect("a prepared policy").width();
-        if u64::from(kib) * 1024 / page_bytes < u64::from(width) {
-            let least = u64::from(width) * page_bytes / 1024;
+        if u64::from(kib) * 1024 / unit_bytes < u64::from(width) {
+            let least = u64::from(width) * unit_bytes / 1024;
             let found = format!("= \"rain\" writes whole stripes of {width} pages from the buffer, and [ram] `buffer_kib` is {kib}");
             faults.push(Fault::new("place", "policy", found).with("ram", "buffer_kib").allowed(format!("at least {least} on this device")));
         }
