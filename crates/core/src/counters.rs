@@ -156,6 +156,11 @@ counters! {
     /// GCs that started while another plane of their plane group was in GC. Under `rotating` these are violations, and a note
     /// says when.
     gcs_overlapping => "gc_gate/*: GCs overlapping another of their group",
+    /// GCs that began at an open block at whose page offset a sibling plane has one too, so that programs can join from the first on.
+    gcs_level => "pairing/*: GCs that began level with a sibling plane",
+    /// Cycles of GC that began, each of which goes on for several blocks until enough is erased; none where each block is asked
+    /// for anew.
+    gc_cycles => "gc_trigger/*: cycles",
     /// Times at which a GC gave up its locks between two pages.
     preemptions => "gc_lock/*: yielded",
     /// Time from the moment a GC had locked what it must to the end of its last page, over all GCs.

@@ -17,7 +17,7 @@ mod start;
 pub(crate) use self::traits::pages_of_tables;
 mod traits;
 
-pub use crate::policy::thresholds::{Room, StartLevel, Threshold, Thresholds};
+pub use crate::policy::thresholds::{CycleLevels, Room, StartLevel, Threshold, Thresholds};
 pub use fit::Adjustment;
 
 /// How GC copies, and what the translation layer keeps for it.
@@ -323,8 +323,10 @@ pub(crate) struct Start {
     pub(crate) live_pages: u64,
     /// The erased space below which ageing collects. Known once the design is prepared.
     pub(crate) level: Option<StartLevel>,
-    /// The erased space below which the design wants a GC, if it ever does. Known then too.
-    pub(crate) trigger: Option<StartLevel>,
+    /// The erased space at which it stops. Known then too.
+    pub(crate) stop: Option<StartLevel>,
+    /// The erased space below which the design wants a GC, if it ever does, and that at which it wants no more. Known then too.
+    pub(crate) trigger: Option<CycleLevels>,
     /// Erased pages of a plane below which its GC is urgent, without those of open blocks where it counts blocks. Known then too.
     urgent_pages: u32,
 }

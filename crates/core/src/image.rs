@@ -161,6 +161,9 @@ pub struct Recipe {
     pub state: StartingState,
     /// The erased space below which ageing collects.
     pub level: StartLevel,
+    /// The erased space at which it stops, if that is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StartLevel>,
     /// The design's section `[victim]`, if its head is not greedy.
     pub victims: Vec<String>,
     /// The planes of a die are programmed together.
@@ -299,6 +302,7 @@ where
             // Where it holds the drive is the level.
             state: StartingState { free_percent: None, ..device.state.clone() },
             level: design.start.level.expect("a drive's design is prepared"),
+            stop: design.start.stop.filter(|&stop| Some(stop) != design.start.level),
             victims: rows.map(|row| format!("{} = {}", row.key, row.value)).collect(),
             assembles: self.flash.traits.assembles,
             gc_leaves_its_plane: self.flash.traits.gc_across,

@@ -50,6 +50,10 @@ pub(crate) struct Traits {
     pub gc_through_controller: bool,
     /// GC is ideal: it takes no time.
     pub gc_ideal: bool,
+    /// GC goes on for several blocks until it has enough erased.
+    pub gc_in_cycles: bool,
+    /// The planes of a die are in a cycle of GC together.
+    pub gc_by_die: bool,
     /// From a request's arrival to its deadline; `Ns::MAX` if it has none.
     pub deadline_ns: Ns,
     /// Stripes may move for the sake of wear.
@@ -74,6 +78,8 @@ impl Traits {
         gc_reads_ahead: 1,
         gc_through_controller: false,
         gc_ideal: false,
+        gc_in_cycles: false,
+        gc_by_die: false,
         deadline_ns: Ns::MAX,
         levels_wear: false,
         suspends: false,

@@ -13,7 +13,7 @@ use crate::gc::state::GcState;
 pub use crate::gc::state::Work;
 use crate::host::CommandKind;
 use crate::host::state::Host;
-use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Pool};
 use crate::policy::answers::Preference;
 use crate::raid::state::Raid;
 use crate::raid::stripes::{Place, Stripes};
@@ -128,6 +128,11 @@ impl<'a> View<'a> {
     /// Whether a plane's GC has started and not ended.
     pub fn in_gc(self, plane: PlaneIx) -> bool {
         self.ftl.gc.is_under_way(plane)
+    }
+    /// Whether a pool's GC has begun a cycle that has not come to its end, be it between two blocks.
+    #[inline]
+    pub fn in_gc_cycle(self, pool: Pool) -> bool {
+        self.ftl.gc.in_cycle(pool)
     }
     /// Programs of the host that are bound for a plane and have not ended. Counted only in designs whose layout is not static.
     pub fn host_programs_for(self, plane: PlaneIx) -> u32 {

@@ -489,7 +489,7 @@ pub(crate) fn outcome<M: Measures>(
         name: gc_unit,
         count: (device.geometry.planes() / unit_planes).into(),
         trigger_pages: trigger_pages.map(|pages| pages * unit_planes),
-        gain_pages: victim_gain_pages(device, aged, counters),
+        gain_pages: victim_gain_pages(device, aged, counters) + f64::from(drive.design().cycle_pages(device) * unit_planes),
     };
     let before = &figures.before;
     let then = at_trigger.min(before.erased);

@@ -1,6 +1,6 @@
 //! What of a design contradicts the device or itself: techniques that need each other, or can't go together.
 
-use crate::design::{Design, Destination, StartLevel};
+use crate::design::{CycleLevels, Design, Destination, StartLevel};
 use crate::device::Device;
 use crate::policy::answers::Reach;
 use crate::policy::combination::{Against, Combination, named};
@@ -136,7 +136,9 @@ impl Design {
 
     /// Refuses thresholds of the user's that the drive can't stay at. Those of the designs that come along follow the drive.
     fn check_trigger_holds(&mut self, device: &Device, faults: &mut Faults) {
-        let Some((key, level)) = self.users_threshold().zip(self.start_trigger().starts_below()) else { return };
+        let Some(levels) = self.start_trigger().levels() else { return };
+        self.check_cycle_ends(device, levels, faults);
+        let Some((key, level)) = self.users_threshold().map(|key| (key, levels.start)) else { return };
         let (room, wanted) = (self.room(device), level.pages(&device.geometry));
         // Erased pages of the reserve and of open blocks count as well, and a block must have a stale page to free.
         let kept = (self.gc.reserve_blocks + self.gc.write_points) * room.block;
@@ -155,6 +157,27 @@ impl Design {
             most + 1
         );
         faults.push(Fault::new("gc_trigger", key, found).with("state", "live_percent").with("geometry", "blocks_per_plane"));
+    }
+
+    /// Refuses a cycle that stops where the drive can't come to.
+    fn check_cycle_ends(&mut self, device: &Device, levels: CycleLevels, faults: &mut Faults) {
+        let (room, start, stop) = (self.room(device), levels.start.pages(&device.geometry), levels.stop.pages(&device.geometry));
+        let kept = (self.gc.reserve_blocks + self.gc.write_points) * room.block;
+        // A block must have a stale page to free there.
+        let most = (room.spare + kept).saturating_sub(1);
+        if levels.is_one_block() || stop <= most {
+            return;
+        }
+        let by_die = matches!(levels.start, StartLevel::DiePages(_));
+        let planes = if by_die { device.geometry.planes_per_die } else { 1 };
+        let blocks = most.saturating_sub(start) * planes / room.block;
+        let found = format!(
+            "lets GC go on until {stop} of each plane's pages are erased, and beside live data and parity the drive has {}, of which one must \
+             be stale",
+            most + 1
+        );
+        let fault = Fault::new("gc_trigger", "stop_above_blocks", found).with("state", "live_percent").with("geometry", "blocks_per_plane");
+        faults.push(fault.allowed(format!("0 to {blocks}")));
     }
 
     /// Refuses stripes that leave no over-provisioning once parity has its pages.

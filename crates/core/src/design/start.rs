@@ -1,7 +1,7 @@
 //! In which state a design's drive starts: where its own GC leaves a drive that was written for long.
 
 use crate::design::fit::pages_held;
-use crate::design::{Design, StartLevel};
+use crate::design::{CycleLevels, Design, StartLevel};
 use crate::device::Device;
 use crate::ids::Lpn;
 use crate::policy::{GcTrigger, GcTriggerPolicy, Place, PlacePolicy, VictimPolicy};
@@ -40,7 +40,7 @@ impl Design {
     /// Erased pages of a plane below which the design wants a GC, in the mean of a die where that is what it watches; open blocks are
     /// taken to be half full where it counts erased blocks. Nothing if it has no trigger. Known once it is prepared.
     pub fn trigger_pages(&self, device: &Device) -> Option<u32> {
-        Some(self.start.trigger?.pages(&device.geometry) + self.erased_in_open_blocks(device))
+        Some(self.start.trigger?.start.pages(&device.geometry) + self.erased_in_open_blocks(device))
     }
 
     /// The same of pages below which GC is urgent, so that writes wait for it.
@@ -50,20 +50,34 @@ impl Design {
 
     /// Erased pages of a plane that its trigger does not count.
     fn erased_in_open_blocks(&self, device: &Device) -> u32 {
-        let counts_blocks = matches!(self.start.trigger, Some(StartLevel::PlaneBlocks(_)));
+        let counts_blocks = matches!(self.start.trigger, Some(CycleLevels { start: StartLevel::PlaneBlocks(_), .. }));
         if counts_blocks { device.geometry.pages_in(self.gc.write_points) / 2 } else { 0 }
     }
 
     /// Whether the planes of a die want a GC together, so that one GC brings back what all of them lack.
     pub fn triggers_by_die(&self) -> bool {
-        matches!(self.start.trigger, Some(StartLevel::DiePages(_)))
+        matches!(self.start.trigger, Some(CycleLevels { start: StartLevel::DiePages(_), .. }))
     }
 
     /// Finds out where runs start.
     pub(super) fn find_start(&mut self, device: &Device) {
-        self.start.trigger = self.start_trigger().starts_below();
+        self.start.trigger = self.start_trigger().levels();
         self.start.urgent_pages = self.gc_trigger.urgent_below().map_or(0, |(_, pages)| pages);
-        self.start.level = Some(self.level_at_start(device));
+        let levels = self.levels_at_start(device);
+        (self.start.level, self.start.stop) = (Some(levels.start), Some(levels.stop));
+    }
+
+    /// Where ageing collects: as the design's own GC does, or below what the starting state says, one block at a time.
+    fn levels_at_start(&mut self, device: &Device) -> CycleLevels {
+        let start = self.level_at_start(device);
+        let own = self.start.trigger.filter(|levels| device.state.free_percent.is_none() && levels.start == start);
+        own.unwrap_or(CycleLevels { start, stop: start })
+    }
+
+    /// The pages of each plane, in the mean, that a cycle of its GC goes on for beyond where it starts.
+    pub fn cycle_pages(&self, device: &Device) -> u32 {
+        let pages = |level: StartLevel| level.pages(&device.geometry);
+        self.start.trigger.map_or(0, |levels| pages(levels.stop) - pages(levels.start))
     }
 
     /// The erased space below which ageing collects: what the starting state says, or where the design's own GC begins.
@@ -71,7 +85,7 @@ impl Design {
         let g = &device.geometry;
         let kept = g.pages_in(self.gc.reserve_blocks + self.gc.write_points + 1);
         let Some(percent) = device.state.free_percent else {
-            return self.start_trigger().starts_below().unwrap_or(StartLevel::PlanePages(kept));
+            return self.start_trigger().levels().map_or(StartLevel::PlanePages(kept), |levels| levels.start);
         };
         let stated = ((f64::from(g.pages_per_plane()) * percent / 100.0).ceil() as u32).max(kept);
         if self.place.late_bound() {

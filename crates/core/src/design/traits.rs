@@ -3,7 +3,7 @@
 use crate::design::Design;
 use crate::device::Device;
 use crate::policy::answers::Reach;
-use crate::policy::interface::{Order, PageChoice, Pairing, Place, Suspend, WearLevel};
+use crate::policy::interface::{GcTrigger, Order, PageChoice, Pairing, Place, Suspend, WearLevel};
 use crate::raid::stripes::Stripes;
 use crate::traits::Traits;
 use crate::units::Ns;
@@ -12,6 +12,7 @@ impl Design {
     /// What it makes a drive do. The design is prepared for the device.
     pub(crate) fn traits(&mut self, device: &Device) -> Traits {
         let planes = device.geometry.planes_per_die;
+        let in_cycles = self.gc_trigger.levels().is_some_and(|levels| !levels.is_one_block());
         let (late_bound, pairing, gc_across) = (self.place.late_bound(), self.pairing.traits(), self.gc.leaves_its_plane());
         let many = self.gc.write_points > 2 && !pairing.aligns;
         let chooses = !late_bound && (many || self.page_choice.active());
@@ -31,6 +32,8 @@ impl Design {
             gc_reads_ahead: if assembles_gc && gc_across { planes } else { 1 },
             gc_through_controller: self.gc.copies_through_controller(),
             gc_ideal: self.gc.ideal,
+            gc_in_cycles: in_cycles,
+            gc_by_die: self.gc_trigger.by_die(),
             deadline_ns: self.order.deadline_ns().unwrap_or(Ns::MAX),
             levels_wear: self.place.stripes().is_some() && self.wear_level.active(),
             suspends: self.suspend.active(),

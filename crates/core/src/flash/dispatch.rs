@@ -494,6 +494,9 @@ where
 
     /// Starts an operation with its partners: die and channel are free.
     pub(crate) fn begin(&mut self, die: DieIx, op: u32) {
+        if !self.flash.loaded.is_empty() {
+            self.use_registers(op);
+        }
         self.settle_die(die);
         self.mark_running(die);
         let now = self.flash.now;

@@ -67,6 +67,8 @@ pub struct Flash {
     dies: Vec<Die>,
     /// The second registers of each die's planes; none where nothing uses any.
     registers: Vec<Registers>,
+    /// The waiting program of each plane whose data are in a register there already; none where nothing loads any.
+    loaded: Vec<u32>,
     planes: Vec<PlaneQueues>,
     planes_per_die: Divisor,
     channels: Vec<Channel>,
@@ -138,6 +140,7 @@ impl Flash {
             now: 0,
             dies,
             registers: if registers { vec![Registers::EMPTY; g.dies() as usize] } else { Vec::new() },
+            loaded: if traits.pairing.with_gc { vec![NONE; g.planes() as usize] } else { Vec::new() },
             planes,
             planes_per_die: Divisor::new(g.planes_per_die),
             channels,

@@ -8,9 +8,9 @@ use crate::flash::Engine;
 use crate::flash::Times;
 use crate::flash::ask::Waiting;
 use crate::flash::die::Phase;
-use crate::flash::op::{CLASSES, Class, OpKind, Owner};
+use crate::flash::op::{CLASSES, Class, Op, OpKind, Owner};
 use crate::flash::upper::{Background, Binds, Upper};
-use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::ids::{DieIx, NONE};
 use crate::units::Ns;
 
 /// The most waiting operations of one plane that `pairing` sees.
@@ -121,6 +121,7 @@ where
     pub(crate) fn begin_with_partners(&mut self, die: DieIx, op: u32) {
         self.count_waiting_reads(die);
         self.pair(die, op);
+        self.use_registers(op);
         self.settle_die(die);
         self.mark_running(die);
         let entry = self.flash.ops[op as usize];
@@ -132,7 +133,7 @@ where
         self.queue.schedule(die as usize, now + command + array);
         let loads =
             self.flash.channels[channel].queue.is_empty() && !self.flash.traits.gc_across && self.flash.dies[die as usize].ready != 0;
-        let loading = if loads { self.load_programs(die, entry.plane, array) } else { 0 };
+        let loading = if loads { self.load_programs(die, op, array) } else { 0 };
         self.use_channel(channel, command + loading, entry.traffic, entry.plane);
         self.update_locked_category(die);
     }
@@ -152,19 +153,41 @@ where
         self.flash.counters.reads_waiting.0[waiting / 2] += 1;
     }
 
-    /// Takes the data of programs to the die that could join the next one of a plane's GC, for at most so long. Returns for how
-    /// long.
-    fn load_programs(&mut self, die: DieIx, plane: PlaneIx, most: Ns) -> Ns {
+    /// An operation starts, and with it the registers of its planes are used anew: a program whose data were there, and that is not
+    /// the one that starts, has to bring them again.
+    #[cold]
+    pub(super) fn use_registers(&mut self, lead: u32) {
+        let mut part = lead;
+        while part != NONE {
+            let Op { kind, plane, partner, .. } = self.flash.ops[part as usize];
+            if kind != OpKind::Erase {
+                let loaded = std::mem::replace(&mut self.flash.loaded[plane as usize], NONE);
+                if loaded != NONE && loaded != part {
+                    self.flash.ops[loaded as usize].sectors = self.flash.device.geometry.sectors_per_page() as u8;
+                }
+            }
+            part = partner;
+        }
+    }
+
+    /// Takes the data of programs to the die that could join the next one of the GC that begins a read, for at most so long. Returns
+    /// for how long. The registers of a plane have room for them unless a page is sensed there, or waits there for the channel.
+    fn load_programs(&mut self, die: DieIx, read: u32, most: Ns) -> Ns {
+        let plane = self.flash.ops[read as usize].plane;
         let offset = self.next_gc_offset(plane);
         let lead = Waiting { kind: OpKind::Program, class: Class::GcProgram, plane, offset };
         let partners = self.ask_partners(die, &lead);
         let mut loading = 0;
         for index in (0..partners.ops.len()).filter(|&index| partners.paired[index]) {
-            let entry = &self.flash.ops[partners.ops[index] as usize];
-            let transfer = self.times(entry).transfer;
-            if entry.is_host() && loading + transfer <= most {
+            let op = partners.ops[index];
+            let entry = &self.flash.ops[op as usize];
+            let (plane, transfer) = (entry.plane, self.times(entry).transfer);
+            let is_sensed = self.parts(read).any(|part| self.flash.ops[part as usize].plane == plane);
+            let has_room = !is_sensed && !self.register_is_full(plane) && self.flash.loaded[plane as usize] == NONE;
+            if entry.is_host() && has_room && loading + transfer <= most {
                 loading += transfer;
-                self.flash.ops[partners.ops[index] as usize].sectors = 0;
+                self.flash.ops[op as usize].sectors = 0;
+                self.flash.loaded[plane as usize] = op;
             }
         }
         self.flash.partners = partners;

@@ -118,6 +118,14 @@ where
     pub(crate) fn align_gc(&mut self, plane: PlaneIx) {
         let point = self.ask(|policies, view| policies.pairing.point(view, plane, Aligned::Gc));
         self.up.ftl.gc.keep_write_point(plane, point.map(|point| point as u8));
+        let tables = &self.up.ftl.tables;
+        let offset = tables.next_offset(plane, point.unwrap_or(0));
+        let mut siblings = self.planes_of(self.flash.die_of(plane)).filter(|&sibling| sibling != plane);
+        let is_level = siblings.any(|sibling| {
+            let takes = |&point: &usize| tables.can_take(sibling, point, Claimant::Host) && tables.next_offset(sibling, point) == offset;
+            (0..tables.write_points(sibling)).any(|point| takes(&point))
+        });
+        self.flash.counters.gcs_level += u64::from(is_level);
     }
 
     /// The write point at which a waiting program could join `lead`.

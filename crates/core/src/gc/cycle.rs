@@ -41,6 +41,7 @@ where
         }
         let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
         if want == Want::No {
+            self.end_cycle(pool);
             self.leave_gate(pool);
             if self.flash.traits.returns_to_fast && self.should_return_to_fast(pool) {
                 self.start_gc(pool, false, Reason::ReturnToFast);
@@ -53,6 +54,14 @@ where
         if self.flash.traits.gc_ideal {
             return self.collect_ideal(pool);
         }
+        let (pool, want) = if self.goes_by_die() {
+            if self.pools_of_cycle(pool).any(|pool| self.state_of(pool) != GcState::Idle) {
+                return;
+            }
+            self.next_of_cycle(pool).unwrap_or((pool, want))
+        } else {
+            (pool, want)
+        };
         let gate = self.ask(|policies, view| policies.gc_gate.may_start(view, pool, want));
         if gate != Gate::Open {
             if want == Want::Soft || self.ask(|policies, _| policies.gc_gate.strict()) {
@@ -70,6 +79,74 @@ where
             self.note_wanted_gc(pool);
         }
         self.start_gc(pool, want == Want::Hard, Reason::Wanted);
+    }
+
+    /// How much a pool wants a GC that needs nobody's leave to begin: with that a cycle begins, and it ends when no more is wanted.
+    pub(super) fn want_gc(&mut self, pool: Pool) -> Want {
+        let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
+        if want == Want::No {
+            self.end_cycle(pool)
+        } else {
+            self.begin_cycle(pool)
+        }
+        want
+    }
+
+    /// The pools that are in one cycle: that of a plane, or those of its die.
+    fn pools_of_cycle(&self, pool: Pool) -> impl Iterator<Item = Pool> + use<Q, U> {
+        let tables = &self.up.ftl.tables;
+        let own = tables.planes_of(pool);
+        let planes = if self.flash.traits.gc_by_die { self.planes_of(self.flash.die_of(own.start)) } else { own };
+        let (first, last) = (tables.pool_of(planes.start), tables.pool_of(planes.end - 1));
+        (first.0..=last.0).map(Pool)
+    }
+
+    /// Whether the GC of a die takes one block group after the other, from whichever of its pools. Programs of superpages need the
+    /// GCs of all planes.
+    fn goes_by_die(&self) -> bool {
+        self.flash.traits.gc_in_cycles && self.flash.traits.gc_by_die && !self.flash.traits.assembles_gc
+    }
+
+    fn begin_cycle(&mut self, pool: Pool) {
+        if self.flash.traits.gc_in_cycles && !self.up.ftl.gc.in_cycle(pool) {
+            self.flash.counters.gc_cycles += 1;
+            self.set_cycle(pool, true);
+        }
+    }
+
+    /// A pool has enough erased, or nothing to free.
+    fn end_cycle(&mut self, pool: Pool) {
+        if self.up.ftl.gc.in_cycle(pool) {
+            self.set_cycle(pool, false);
+        }
+    }
+
+    #[cold]
+    fn set_cycle(&mut self, pool: Pool, in_cycle: bool) {
+        self.pools_of_cycle(pool).for_each(|pool| self.up.ftl.gc.cycles[pool.index()] = in_cycle);
+    }
+
+    /// The pool that a cycle goes on with when a block of one of its pools is erased: of those that want a GC and that the gate lets
+    /// in, the one whose block group has the fewest valid pages. Nothing if it is over.
+    #[cold]
+    pub(super) fn next_of_cycle(&mut self, pool: Pool) -> Option<(Pool, Want)> {
+        let mut found = std::mem::take(&mut self.up.ftl.gc.candidates);
+        let mut best: Option<(u32, Pool, Want)> = None;
+        for pool in self.pools_of_cycle(pool) {
+            let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
+            let is_idle = self.state_of(pool) == GcState::Idle;
+            if want == Want::No || !is_idle || self.ask(|policies, view| policies.gc_gate.may_start(view, pool, want)) != Gate::Open {
+                continue;
+            }
+            let tables = &self.up.ftl.tables;
+            tables.fewest_valid(pool, true, &mut found);
+            let Some(valid) = found.first().map(|&group| tables.valid_pages(group)) else { continue };
+            if best.is_none_or(|(fewest, ..)| valid < fewest) {
+                best = Some((valid, pool, want));
+            }
+        }
+        self.up.ftl.gc.candidates = found;
+        best.map(|(_, pool, want)| (pool, want))
     }
 
     /// Where a pool's GC stands, in the plane that is least far.
@@ -165,12 +242,16 @@ where
     }
 
     pub(crate) fn start_gc(&mut self, pool: Pool, urgent: bool, reason: Reason) {
+        if reason == Reason::Wanted {
+            self.begin_cycle(pool);
+        }
         let plan = self.ask(|policies, view| policies.gc_lock.lock(view, urgent));
         let planes = self.up.ftl.tables.planes_of(pool);
         for plane in planes.clone() {
             self.flash.step_arrives(plane);
             self.gc_begins(plane);
-            self.up.ftl.gc.planes[plane as usize] = Gc { state: GcState::Claiming, plan, ..Gc::idle() };
+            let Gc { locks, locks_since, .. } = self.up.ftl.gc.planes[plane as usize];
+            self.up.ftl.gc.planes[plane as usize] = Gc { state: GcState::Claiming, plan, locks, locks_since, ..Gc::idle() };
         }
         let (started, number) = (self.flash.now, self.up.ftl.gc.started);
         self.up.ftl.gc.started += 1;
@@ -187,6 +268,7 @@ where
         let begins = self.up.ftl.gc.of_pool(pool).victim.is_none();
         if begins {
             let Some(victim) = self.choose_victim(pool) else {
+                self.end_cycle(pool);
                 self.end_without_erase(pool);
                 if self.flash.traits.assembles_gc {
                     self.assemble_without(plane);
@@ -254,7 +336,9 @@ where
         *self.up.ftl.gc.of_pool_mut(pool) = Collection::idle();
         self.set_urgent(pool, false);
         for plane in self.up.ftl.tables.planes_of(pool) {
-            self.up.ftl.gc.planes[plane as usize] = Gc::idle();
+            // A cycle that goes on gives the lock up only when its next request stands.
+            let Gc { locks, locks_since, .. } = self.up.ftl.gc.planes[plane as usize];
+            self.up.ftl.gc.planes[plane as usize] = Gc { locks, locks_since, ..Gc::idle() };
             self.gc_ends(plane);
         }
         self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way -= 1);

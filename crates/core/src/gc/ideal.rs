@@ -1,13 +1,11 @@
 //! Garbage collection without time, in the tables and the oracle alone: of drives whose GC is ideal, and while a drive ages.
 
-use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::ids::{BlockGroup, Pool};
 use crate::policy::answers::Want;
-use crate::policy::interface::GcTrigger;
 use std::convert::Infallible;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
@@ -22,7 +20,7 @@ where
         if planes.any(|plane| self.up.ftl.tables.programs_under_way(plane)) {
             return;
         }
-        while self.ask(|policies, view| policies.gc_trigger.want(view, pool)) != Want::No {
+        while self.want_gc(pool) != Want::No {
             let Some(victim) = self.choose_victim(pool) else { return };
             let moved = self.collect_functionally(victim);
             for block in self.up.ftl.tables.blocks_of(victim) {

@@ -13,6 +13,7 @@ use crate::gc::state::{Cleanup, Collection, GcState, Opened};
 use crate::ids::{BlockGroup, PlaneIx, Pool, Ppn};
 use crate::policy::answers::Want;
 use crate::policy::interface::{GcTrigger, PageChoice};
+use crate::policy::thresholds::CycleLevels;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
@@ -39,7 +40,7 @@ where
     /// What a pool's GC wants, as a ready bit and as urgency.
     fn set_step(&mut self, pool: Pool) {
         let plane = self.step_plane(pool);
-        let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
+        let want = self.want_gc(pool);
         let cleanup = &self.up.ftl.gc.cleanup[pool.index()];
         let (paused, stuck) = (cleanup.runs || cleanup.page_waits, cleanup.stuck);
         let begun = !cleanup.opened.is_empty();
@@ -123,7 +124,8 @@ where
         let tables = &self.up.ftl.tables;
         let opened = self.up.ftl.gc.cleanup[pool.index()].opened.iter();
         let coming = opened.filter(|opened| !tables.has_valid(opened.unseen)).count() as u32;
-        coming > 0 && self.policies().start.trigger.is_some_and(|level| !tables.is_short_of(level, pool, coming))
+        let level = |levels: CycleLevels| if self.up.ftl.gc.in_cycle(pool) { levels.stop } else { levels.start };
+        coming > 0 && self.policies().start.trigger.is_some_and(|levels| !tables.is_short_of(level(levels), pool, coming))
     }
 
     /// The page that is moved next.

@@ -196,6 +196,8 @@ pub(crate) struct Gcs {
     pub(super) planes: Vec<Gc>,
     /// GCs that have started.
     pub(super) started: u64,
+    /// Whether the GC of each pool is in a cycle; none where a cycle is one block.
+    pub(super) cycles: Vec<bool>,
     /// Pools whose GC waits at the gate, one bit each.
     pub(super) gated: Vec<u64>,
     pub(super) channels: Vec<ChannelGcs>,
@@ -231,6 +233,7 @@ impl Gcs {
             pools: vec![Collection::idle(); pools],
             planes: vec![Gc::idle(); planes],
             started,
+            cycles: if traits.gc_in_cycles { vec![false; pools] } else { Vec::new() },
             gated: vec![0; pools.div_ceil(64)],
             channels: vec![ChannelGcs::default(); g.channels as usize],
             cleanup: Vec::new(),
@@ -289,6 +292,12 @@ impl Gcs {
     #[inline]
     pub fn is_under_way(&self, plane: PlaneIx) -> bool {
         self.of(plane).state != GcState::Idle
+    }
+
+    /// Whether a pool's GC is in a cycle of several blocks.
+    #[inline]
+    pub fn in_cycle(&self, pool: Pool) -> bool {
+        self.cycles.get(pool.index()).is_some_and(|&in_cycle| in_cycle)
     }
 
     /// GCs under way in planes of a channel.

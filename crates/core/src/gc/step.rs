@@ -9,9 +9,10 @@ use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::{Assembles, ReadsAhead, Upper};
 use crate::ftl::above::{Above, WithFtl};
-use crate::gc::state::GcState;
+use crate::gc::state::{GcState, Reason};
 use crate::ids::{NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
+use crate::policy::answers::Want;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
@@ -192,6 +193,13 @@ where
         }
         if self.flash.traits.late_bound {
             self.single_erased(pool, victim);
+        } else if self.up.ftl.gc.in_cycle(pool) && !self.flash.traits.assembles_gc {
+            self.end_gc(pool);
+            // The next lock request stands beside the waiting work before the lock is given up, so that `order` decides.
+            if let Some((next, want)) = self.next_of_cycle(pool) {
+                self.start_gc(next, want == Want::Hard, Reason::Wanted);
+            }
+            self.release(plane);
         } else {
             self.release(plane);
             self.end_gc(pool);

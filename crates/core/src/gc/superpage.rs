@@ -268,7 +268,9 @@ where
 
     /// Whether the blocks that GCs of a die have read to the end make up for what it lacks, so that no other need be begun.
     fn is_made_up_for_in(&self, die: DieIx) -> bool {
-        let Some(StartLevel::DiePages(pages)) = self.policies().start.trigger else { return false };
+        let Some(levels) = self.policies().start.trigger else { return false };
+        let in_cycle = self.planes_of(die).any(|plane| self.up.ftl.gc.in_cycle(self.up.ftl.tables.pool_of(plane)));
+        let StartLevel::DiePages(pages) = (if in_cycle { levels.stop } else { levels.start }) else { return false };
         self.die_drains(die) && self.erased_pages(die) >= pages * self.flash.device.geometry.planes_per_die
     }
 

@@ -5,7 +5,7 @@ use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, PlaneIx, Pool};
 use crate::policy::answers::{Aligned, Gate, LockPlan, Opens, PairingTraits, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
 use crate::policy::combination::Combination;
-use crate::policy::thresholds::StartLevel;
+use crate::policy::thresholds::CycleLevels;
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
 use crate::view::{BlockedRead, Unplaced, View, WrittenStripe};
@@ -109,14 +109,15 @@ interface! {
 interface! {
     /// Does a pool want a GC? Asked after every program and every erase in its planes.
     trait GcTrigger, dispatch_gc_trigger {
-        /// How much.
+        /// How much. In a cycle of GC, which the view tells, it wants more until the space at which it stops is erased.
         fn want(&mut self, view: View<'_>, pool: Pool) -> Want;
         /// Whether the planes of a die want a GC together.
         fn by_die(&mut self) -> bool [else false];
         /// The key and the number of erased pages below which a plane is urgent; nothing if GC never starts.
         fn urgent_below(&mut self) -> Option<(&'static str, u32)>;
-        /// The erased space below which it wants a GC at all; nothing if GC never starts. Asked once it is prepared.
-        fn starts_below(&mut self) -> Option<StartLevel> [else None];
+        /// The erased space below which it wants a GC at all, and that at which it wants no more once it had one; nothing if GC never
+        /// starts. Asked once it is prepared.
+        fn levels(&mut self) -> Option<CycleLevels> [else None];
         /// The erased blocks of a plane below which it wants a GC, and those below which it is urgent, if that is how it decides.
         fn thresholds(&mut self) -> Option<(u32, u32)> [else None];
     }

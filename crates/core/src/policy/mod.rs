@@ -11,7 +11,7 @@ use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, PlaneIx, Pool};
 pub use crate::policy::answers::*;
 pub use crate::policy::combination::Combination;
 pub use crate::policy::interface::*;
-use crate::policy::thresholds::StartLevel;
+use crate::policy::thresholds::CycleLevels;
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
 use crate::view::{BlockedRead, Unplaced, View, WrittenStripe};

@@ -16,6 +16,33 @@ pub enum StartLevel {
     DiePages(u32),
 }
 
+/// The erased space below which a cycle of GC begins, and that at which it ends. They are one where each block is asked for anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CycleLevels {
+    /// Where a cycle begins.
+    pub start: StartLevel,
+    /// Where it ends: it goes on below this.
+    pub stop: StartLevel,
+}
+
+impl CycleLevels {
+    /// A cycle that begins below a level and goes on until so many blocks more are erased, of each plane or in all of a die.
+    pub fn above(start: StartLevel, blocks: u32, geometry: &Geometry) -> Self {
+        let pages = geometry.pages_in(blocks);
+        let stop = match start {
+            StartLevel::PlanePages(from) => StartLevel::PlanePages(from.saturating_add(pages)),
+            StartLevel::DiePages(from) => StartLevel::DiePages(from.saturating_add(pages.div_ceil(geometry.planes_per_die))),
+            StartLevel::PlaneBlocks(from) => StartLevel::PlaneBlocks(from.saturating_add(blocks)),
+        };
+        Self { start, stop }
+    }
+
+    /// Whether a cycle goes on beyond where it begins.
+    pub fn is_one_block(self) -> bool {
+        self.start == self.stop
+    }
+}
+
 impl StartLevel {
     /// Erased pages of a plane.
     pub fn pages(self, geometry: &Geometry) -> u32 {

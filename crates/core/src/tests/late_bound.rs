@@ -99,6 +99,7 @@ fn age(drive: &mut TestDrive) {
     (device.state.overwrite_percent, device.state.free_percent) = (300, Some(1.0));
     let design = &mut drive.up.up.up.up.policies;
     design.start.level = Some(design.level_at_start(device));
+    design.start.stop = design.start.level;
     drive.age(1, &[], |_, _| true);
 }
 

@@ -141,6 +141,8 @@ struct Mix {
     /// Whether the host's operations are paired with those of GC; aligned blocks, pages skipped for them, victims that match
     /// the queue.
     gc_par: u8,
+    /// Blocks by which a cycle of GC goes on.
+    stop_above: u32,
     seed: u64,
 }
 
@@ -233,6 +235,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 worn_steps: seed / 512 % 2 == 0,
                 by_die: (seed / 1024 % 16) as u8,
                 gc_par: (seed / 16_384 % 16) as u8,
+                stop_above: (seed / 262_144 % 2) as u32,
                 seed,
             },
         )
@@ -241,6 +244,10 @@ fn mix() -> impl Strategy<Value = Mix> {
 impl Mix {
     fn device(&self) -> Device {
         let mut device = tiny_device();
+        if self.stop_above > 0 {
+            // What the random writes map is more; the check of the stop watermark looks at this alone.
+            device.state.live_percent = 25;
+        }
         let g = &mut device.geometry;
         (g.channels, g.dies_per_chip, g.planes_per_die) = (self.channels, self.dies, self.planes);
         g.blocks_per_plane = 16;
@@ -326,11 +333,14 @@ impl Mix {
         }
         use crate::policy::gc_trigger::watermark::{Of, Watermark};
         let of = if self.by_die & 8 != 0 && self.rain.is_none() { Of::Die } else { Of::Plane };
-        design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(40.0, 20.0).of(of));
+        design.gc_trigger = GcTriggerPolicy::Watermark(
+            Watermark::new(if self.stop_above == 0 { 40.0 } else { 30.0 }, 20.0).of(of).stop_above(self.stop_above),
+        );
         if self.blocks {
             let planes = self.planes;
             let trigger =
-                crate::policy::gc_trigger::background_emergency::BackgroundEmergency::new(5 * planes * self.dies, 3 * planes * self.dies);
+                crate::policy::gc_trigger::background_emergency::BackgroundEmergency::new(5 * planes * self.dies, 3 * planes * self.dies)
+                    .stop_above(self.stop_above);
             design.gc_trigger = GcTriggerPolicy::BackgroundEmergency(trigger);
         }
         let copy = if self.controller { "controller" } else { "copyback" };

@@ -34,6 +34,7 @@ mod choice;
 mod erase_suspension;
 mod errors;
 mod gc;
+mod gc_cycles;
 mod gc_par;
 mod host;
 mod late_bound;

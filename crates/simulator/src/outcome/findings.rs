@@ -120,7 +120,7 @@ pub(super) struct GcUnits {
     pub count: u64,
     /// Erased pages of a unit below which the design starts a GC, where that is known.
     pub trigger_pages: Option<u32>,
-    /// Pages that a GC frees: those of a victim that were not valid.
+    /// Pages that a cycle of GC frees: those of its victims that were not valid.
     pub gain_pages: f64,
 }
 

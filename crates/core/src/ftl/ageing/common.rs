@@ -1,6 +1,6 @@
 //! What all ways of ageing need: the pages that live, their planes, and who does the work.
 
-use crate::design::{Design, StartLevel};
+use crate::design::{CycleLevels, Design};
 use crate::device::Geometry;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::PlacePolicy;
@@ -263,9 +263,10 @@ impl Layout {
     }
 }
 
-/// The erased space below which ageing collects.
-pub(super) fn level_at_start(design: &Design) -> StartLevel {
-    design.start.level.expect("a drive's design is prepared")
+/// The erased space below which ageing collects, and that at which it stops.
+pub(super) fn levels_at_start(design: &Design) -> CycleLevels {
+    let known = "a drive's design is prepared";
+    CycleLevels { start: design.start.level.expect(known), stop: design.start.stop.expect(known) }
 }
 
 /// Scales a random 64-bit number to 0 ..= below - 1.

@@ -11,7 +11,7 @@ use crate::design::{Design, StartLevel};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Aged, Layout, LivePages, bounded, level_at_start};
+use crate::ftl::ageing::common::{Aged, Layout, LivePages, bounded, levels_at_start};
 use crate::ftl::ageing::mean_field::{Levels, fifo_survival};
 use crate::ftl::ageing::writing::Progress;
 use crate::ftl::{NOT_A_VICTIM, Tables};
@@ -91,7 +91,7 @@ where
         for &lpn in live.beyond {
             beyond[layout.split(lpn).0 as usize].push(lpn);
         }
-        let level = level_at_start(design);
+        let levels = levels_at_start(design);
         let gc_across = self.flash.traits.gc_across;
         let tables = &mut self.up.ftl.tables;
         let mut aged = Aged::default();
@@ -105,16 +105,19 @@ where
             let random = Pcg64Mcg::seed_from_u64(seed.wrapping_add(u64::from(plane).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             if !lpns.is_empty() {
                 let mut artist = Artist { tables, random, plane, live: lpns.len() as u32 };
-                let space = match level {
+                let geometry = &device.geometry;
+                let span = levels.stop.pages(geometry) - levels.start.pages(geometry);
+                let space = match levels.start {
                     StartLevel::DiePages(pages) => {
                         let within = plane % device.geometry.planes_per_die;
                         if within == 0 {
-                            of_die = artist.draw_die(theory, pages, device.geometry.planes_per_die);
+                            of_die = artist.draw_die(theory, pages, span, device.geometry.planes_per_die);
                         }
                         std::mem::take(&mut of_die[within as usize])
                     }
-                    StartLevel::PlanePages(pages) => artist.draw_pages(theory, pages),
+                    StartLevel::PlanePages(pages) => artist.draw_pages(theory, pages, span),
                     StartLevel::PlaneBlocks(blocks) => {
+                        let blocks = blocks + artist.phase_of_blocks(span);
                         // GC that fills its plane's one open block leaves as much of it as a victim frees.
                         let alone = artist.points() == 1 && !gc_across;
                         let rest = if alone { artist.between(theory, blocks * artist.pages()) } else { artist.pages() };
@@ -194,14 +197,24 @@ impl Artist<'_> {
         ((f64::from(pages) * (1.0 - victim_valid)) as u32).max(1)
     }
 
+    /// What a cycle of GC frees that goes on until so many pages more are erased: a whole number of victims.
+    fn of_cycle(&self, between: u32, span: u32) -> u32 {
+        (span + 1).next_multiple_of(between)
+    }
+
+    /// How many whole blocks a plane is above where its cycles begin, of those that they span.
+    fn phase_of_blocks(&mut self, span: u32) -> u32 {
+        if span == 0 { 0 } else { self.below(span / self.pages() + 1) }
+    }
+
     fn points(&self) -> usize {
         self.tables.planes[self.plane as usize].open.len()
     }
 
-    /// The space of a plane that is collected below so many erased pages.
-    fn draw_pages(&mut self, theory: Theory, level_pages: u32) -> Space {
+    /// The space of a plane that is collected below so many erased pages, in cycles that span some more.
+    fn draw_pages(&mut self, theory: Theory, level_pages: u32, span: u32) -> Space {
         let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
-        let between = self.between(theory, level_pages);
+        let between = self.of_cycle(self.between(theory, level_pages), span);
         let erased_pages = (level_pages + self.below(between)).min(blocks * pages - self.live);
         let write_points = self.points();
         let mut remainders: Vec<u32> = (0..write_points).map(|_| self.below(pages)).collect();
@@ -236,9 +249,9 @@ impl Artist<'_> {
 
     /// The space of the planes of a die that is collected below so many erased pages of each in the mean, and whose planes are
     /// programmed together: their open blocks are equally full.
-    fn draw_die(&mut self, theory: Theory, level_pages: u32, planes: u32) -> Vec<Space> {
+    fn draw_die(&mut self, theory: Theory, level_pages: u32, span: u32, planes: u32) -> Vec<Space> {
         let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
-        let between = self.between(theory, level_pages);
+        let between = self.of_cycle(self.between(theory, level_pages), span * planes);
         let erased_pages = (level_pages * planes + self.below(between)).min((blocks * pages - self.live) * planes);
         let mut remainders: Vec<u32> = (0..self.points()).map(|_| self.below(pages)).collect();
         let others = remainders[1..].iter().sum::<u32>() * planes;

@@ -13,7 +13,7 @@ use crate::device::{Device, Geometry};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Layout, Workers, level_at_start};
+use crate::ftl::ageing::common::{Layout, Workers, levels_at_start};
 use crate::ftl::ageing::writing::{Aim, RecentVictims, Sum};
 use crate::ftl::{Claimant, NOT_A_VICTIM, Tables};
 use crate::ids::{BlockGroup, Lpn, NONE, PlaneIx, Pool, Ppn};
@@ -72,8 +72,11 @@ impl Planewise {
         Engine<Q, WithFtl<WithRaid<U>>>: Front,
     {
         let layout = applies(drive.policies(), &drive.flash.device)?;
-        let level = level_at_start(drive.policies());
-        let aim = Aim { level, host_point: drive.ageing_point(0, false), gc_point: drive.ageing_point(0, true) };
+        let aim = Aim {
+            levels: levels_at_start(drive.policies()),
+            host_point: drive.ageing_point(0, false),
+            gc_point: drive.ageing_point(0, true),
+        };
         let tables = &mut drive.up.ftl.tables;
         let shares = std::mem::take(&mut tables.map);
         let reverse = std::mem::take(&mut tables.reverse);
@@ -199,12 +202,17 @@ impl OnePlane {
             }
             let ppn = tables.take(0, aim.host_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
             tables.commit_write(lpn, ppn);
-            if tables.is_short_of(aim.level, Pool(0), 0)
+            let mut level = aim.levels.start;
+            while tables.is_short_of(level, Pool(0), 0)
                 && let Some(victim) = tables.greedy_victim(Pool(0))
             {
                 self.recent.push(tables.valid_pages(victim));
                 self.sum.moved += u64::from(tables.collect_whole(victim, aim.gc_point, &mut scratch.owners));
                 self.sum.erases += 1;
+                if aim.levels.is_one_block() {
+                    break;
+                }
+                level = aim.levels.stop;
             }
         }
         self.sum.written += share.len() as u64;

@@ -4,12 +4,12 @@
 //! such a drive. Those that lag behind are padded up to the others, at no time, or every first program would do it.
 
 use crate::context::Context;
-use crate::design::StartLevel;
+use crate::design::{CycleLevels, StartLevel};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Aged, level_at_start};
+use crate::ftl::ageing::common::{Aged, levels_at_start};
 use crate::ids::{DieIx, PlaneIx};
 use crate::raid::front::{Front, WithRaid};
 
@@ -22,11 +22,11 @@ where
 {
     /// Brings the write points of each die to one offset. What that takes is collected again, as the drive itself would do next.
     pub(super) fn fill_superpages(&mut self, aged: &mut Aged) {
-        let level = level_at_start(self.policies());
+        let levels = levels_at_start(self.policies());
         for die in 0..self.flash.device.geometry.dies() {
             for _ in 0..ROUNDS_MAX {
                 self.align_write_points_of(die);
-                if !self.collect_short_planes_of(die, level, aged) {
+                if !self.collect_short_planes_of(die, levels, aged) {
                     break;
                 }
             }
@@ -34,10 +34,12 @@ where
         }
     }
 
-    /// Collects blocks of a die until it has as much erased as a level says. Returns whether there were any.
-    fn collect_short_planes_of(&mut self, die: DieIx, level: StartLevel, aged: &mut Aged) -> bool {
+    /// Collects blocks of a die until it has as much erased as the levels say. Returns whether there were any.
+    fn collect_short_planes_of(&mut self, die: DieIx, levels: CycleLevels, aged: &mut Aged) -> bool {
         let before = aged.erases;
+        let mut level = levels.start;
         while let Some(plane) = self.short_plane_of(die, level) {
+            level = levels.stop;
             // The GCs of sibling planes fill programs together, unless the pages of one are spread over the die.
             let collected = if self.flash.traits.gc_across { plane..plane + 1 } else { self.planes_of(die) };
             let erases = aged.erases;

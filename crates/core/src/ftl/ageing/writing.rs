@@ -1,13 +1,13 @@
 //! Ageing by writing: fill, overwrites, and rounds of overwrites until write amplification is steady.
 
 use crate::context::Context;
-use crate::design::StartLevel;
+use crate::design::{CycleLevels, StartLevel};
 use crate::device::AgeingMethod;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Aged, LivePages, Workers, level_at_start};
+use crate::ftl::ageing::common::{Aged, LivePages, Workers, levels_at_start};
 use crate::ftl::ageing::planewise::Planewise;
 use crate::ftl::ageing::steady;
 use crate::ids::{BlockGroup, Lpn, NONE, PlaneIx, Ppn};
@@ -26,8 +26,8 @@ pub(super) type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Sync);
 /// What writes in the tables aim at.
 #[derive(Clone, Copy)]
 pub(super) struct Aim {
-    /// Erased space below which a plane is collected.
-    pub level: StartLevel,
+    /// Erased space below which a plane is collected, and at which that stops.
+    pub levels: CycleLevels,
     /// The write points of new pages and of pages that GC moves, where planes are written one by one.
     pub host_point: usize,
     pub gc_point: usize,
@@ -50,7 +50,7 @@ impl std::ops::Add for Sum {
 
 /// What writes page by page aim at, and what they have done.
 pub(super) struct Tally {
-    level: StartLevel,
+    levels: CycleLevels,
     pub(super) sum: Sum,
     /// Of each plane; of none, if nobody will ask.
     recent: Vec<RecentVictims>,
@@ -62,7 +62,7 @@ where
 {
     /// Nothing has been written yet, and nobody will ask for the last victims.
     fn tally(&self) -> Tally {
-        Tally { level: level_at_start(self.policies()), sum: Sum::default(), recent: Vec::new() }
+        Tally { levels: levels_at_start(self.policies()), sum: Sum::default(), recent: Vec::new() }
     }
 
     /// Writes pages in the order of the stream, or plane by plane.
@@ -183,7 +183,9 @@ where
     /// is given holds each plane for itself.
     #[inline]
     fn spreads_pages(&self) -> bool {
-        self.flash.traits.late_bound && self.flash.traits.gc_across && matches!(level_at_start(self.policies()), StartLevel::PlaneBlocks(_))
+        self.flash.traits.late_bound
+            && self.flash.traits.gc_across
+            && matches!(levels_at_start(self.policies()).start, StartLevel::PlaneBlocks(_))
     }
 
     /// Writes a page in the tables, and collects a block where its plane or die has too little erased.
@@ -198,10 +200,11 @@ where
         let ppn = self.up.ftl.tables.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
         self.up.ftl.tables.commit_write(lpn, ppn);
         tally.sum.written += 1;
-        if let StartLevel::DiePages(_) = tally.level {
+        if let StartLevel::DiePages(_) = tally.levels.start {
             self.collect_die_for_ageing(plane, tally);
-        } else if self.up.ftl.tables.is_short_of(tally.level, self.up.ftl.tables.pool_of(plane), 0) {
+        } else if self.up.ftl.tables.is_short_of(tally.levels.start, self.up.ftl.tables.pool_of(plane), 0) {
             self.collect_for_ageing(plane, tally);
+            self.end_cycle_for_ageing(plane, tally);
             if self.spreads_pages() {
                 self.collect_others_for_ageing(tally);
             }
@@ -220,7 +223,8 @@ where
     #[cold]
     fn collect_others_for_ageing(&mut self, tally: &mut Tally) {
         let planes = self.flash.device.geometry.planes();
-        while let Some(plane) = (0..planes).find(|&plane| self.up.ftl.tables.is_short_of(tally.level, self.up.ftl.tables.pool_of(plane), 0))
+        while let Some(plane) =
+            (0..planes).find(|&plane| self.up.ftl.tables.is_short_of(tally.levels.start, self.up.ftl.tables.pool_of(plane), 0))
         {
             let erases = tally.sum.erases;
             self.collect_for_ageing(plane, tally);
@@ -234,6 +238,18 @@ where
     pub(super) fn victim_for_ageing(&mut self, plane: PlaneIx) -> Option<BlockGroup> {
         let pool = self.up.ftl.tables.pool_of(plane);
         if self.policies().collects_greedily() { self.up.ftl.tables.greedy_victim(pool) } else { self.choose_victim(pool) }
+    }
+
+    /// A cycle that has begun goes on until it stops.
+    fn end_cycle_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
+        let pool = self.up.ftl.tables.pool_of(plane);
+        while !tally.levels.is_one_block() && self.up.ftl.tables.is_short_of(tally.levels.stop, pool, 0) {
+            let erases = tally.sum.erases;
+            self.collect_for_ageing(plane, tally);
+            if tally.sum.erases == erases {
+                break;
+            }
+        }
     }
 
     fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
@@ -278,7 +294,9 @@ where
     #[cold]
     fn collect_die_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
         let die = self.flash.die_of(plane);
-        while let Some(plane) = self.short_plane_of(die, tally.level) {
+        let mut level = tally.levels.start;
+        while let Some(plane) = self.short_plane_of(die, level) {
+            level = tally.levels.stop;
             let Some(victim) = self.victim_for_ageing(plane) else { return };
             tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
             tally.sum.moved += u64::from(self.collect_spread(victim));

@@ -9,7 +9,8 @@
 //! **Parameters.** `background_blocks` (default 64), `emergency_blocks` (default 8): erased blocks of what `of` says, a `chip`
 //! (default) or a `die`, for where the dies are what the paper calls chips. Its planes have them in equal shares, rounded up,
 //! because a plane opens no blocks but its own. Background must be above emergency, and below the blocks that live
-//! data leave. On a drive that has no room for them, the two follow its spare space.
+//! data leave. On a drive that has no room for them, the two follow its spare space. `stop_above_blocks` (default 0): GC that has
+//! begun in a plane goes on until so many blocks of it more are erased.
 //!
 //! **Cost.** Blocks held erased are spare space that victims don't have: a higher background threshold means more copies.
 
@@ -17,7 +18,7 @@ use crate::device::{Device, Geometry};
 use crate::ids::Pool;
 use crate::policy::answers::Want;
 use crate::policy::interface::GcTrigger;
-use crate::policy::thresholds::{Room, StartLevel, Threshold, Thresholds};
+use crate::policy::thresholds::{CycleLevels, Room, StartLevel, Threshold, Thresholds};
 use crate::view::View;
 use serde::Deserialize;
 use tinytail_config::{ConfigError, Fault};
@@ -45,6 +46,8 @@ pub struct BackgroundEmergency {
     emergency_blocks: u32,
     #[serde(default)]
     of: Of,
+    #[serde(default)]
+    stop_above_blocks: u32,
     /// The shares of a plane.
     #[serde(skip)]
     background_share: u32,
@@ -65,12 +68,26 @@ fn emergency() -> u32 {
 impl BackgroundEmergency {
     /// Thresholds in erased blocks of a chip.
     pub fn new(background_blocks: u32, emergency_blocks: u32) -> Self {
-        Self { background_blocks, emergency_blocks, of: Of::Chip, background_share: 0, emergency_share: 0, emergency_pages: 0 }
+        Self {
+            background_blocks,
+            emergency_blocks,
+            of: Of::Chip,
+            stop_above_blocks: 0,
+            background_share: 0,
+            emergency_share: 0,
+            emergency_pages: 0,
+        }
     }
 
     /// The same thresholds of a chip or of a die.
     pub fn of(self, of: Of) -> Self {
         Self { of, ..self }
+    }
+
+    /// The same, in cycles that go on until so many blocks of a plane more are erased.
+    #[cfg(test)]
+    pub(crate) fn stop_above(self, stop_above_blocks: u32) -> Self {
+        Self { stop_above_blocks, ..self }
     }
 
     /// The planes that share the thresholds.
@@ -111,7 +128,7 @@ impl GcTrigger for BackgroundEmergency {
         self.emergency_share = self.emergency_blocks.div_ceil(planes);
         // A plane can't have more erased beside its live data, and its GC would never end.
         let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.live_blocks_per_plane());
-        if self.background_share <= self.emergency_share || self.background_share >= spare {
+        if self.background_share <= self.emergency_share || self.background_share.saturating_add(self.stop_above_blocks) >= spare {
             return Err(Fault::new(
                 "gc_trigger",
                 "background_blocks",
@@ -121,8 +138,9 @@ impl GcTrigger for BackgroundEmergency {
                 ),
             )
             .with("gc_trigger", "emergency_blocks")
+            .with("gc_trigger", "stop_above_blocks")
             .with("geometry", "blocks_per_plane")
-            .allowed(format!("emergency < background < {spare}, the spare blocks of a plane"))
+            .allowed(format!("emergency < background, and background plus `stop_above_blocks` < {spare}, the spare blocks of a plane"))
             .into());
         }
         self.emergency_pages = g.pages_in(self.emergency_share);
@@ -134,8 +152,9 @@ impl GcTrigger for BackgroundEmergency {
         Some(("emergency_blocks", self.emergency_pages))
     }
 
-    fn starts_below(&mut self) -> Option<StartLevel> {
-        Some(StartLevel::PlaneBlocks(self.background_share))
+    fn levels(&mut self) -> Option<CycleLevels> {
+        let (start, stop) = (self.background_share, self.background_share + self.stop_above_blocks);
+        Some(CycleLevels { start: StartLevel::PlaneBlocks(start), stop: StartLevel::PlaneBlocks(stop) })
     }
 
     fn thresholds(&mut self) -> Option<(u32, u32)> {
@@ -145,7 +164,7 @@ impl GcTrigger for BackgroundEmergency {
     #[inline]
     fn want(&mut self, view: View<'_>, pool: Pool) -> Want {
         let erased = view.tables().erased_groups(pool);
-        if erased >= self.background_share {
+        if erased >= self.background_share + if view.in_gc_cycle(pool) { self.stop_above_blocks } else { 0 } {
             Want::No
         } else if erased >= self.emergency_share {
             Want::Soft

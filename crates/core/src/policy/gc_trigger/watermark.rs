@@ -4,21 +4,24 @@
 //! urgently below a smaller share.
 //!
 //! **Source.** TTFLASH, section 3: GC starts when used pages exceed "a certain threshold (e.g., 70%)". The hard share is the
-//! one of the authors' released simulator.
+//! one of the authors' released simulator. Cleaning up to a second watermark is that of the SSD extension of DiskSim.
 //!
 //! **Parameters.** `soft_free_percent` (default 30), `hard_free_percent` (default 10): shares of pages that are erased. Soft
 //! must be above hard. `percent_of`: of all `pages` of a plane (default), or of its `spare` ones, which live data, parity, GC's
 //! reserve and open blocks leave on the drive. `soft_free_blocks` and `hard_free_blocks`, instead of the two: their pages in blocks of a plane. `of`: the
 //! pages of the `plane` (default) or of the `die`, whose planes then want a GC together; one without room beyond GC's reserve
-//! wants it urgently by itself. On a drive that has no room for them, the two follow its spare space.
+//! wants it urgently by itself. On a drive that has no room for them, the two follow its spare space. `stop_above_blocks` (default
+//! 0): a GC that has begun goes on, block after block, until so many blocks more are erased than where it starts, of the plane or
+//! in all of the die; with 0 each block is asked for anew.
 //!
-//! **Cost.** A higher share means earlier GC of fuller blocks: more write amplification.
+//! **Cost.** A higher share means earlier GC of fuller blocks: more write amplification. A row of blocks keeps its plane or die
+//! from the host for longer at a time, and less often.
 
 use crate::device::{Device, Geometry};
 use crate::ids::Pool;
 use crate::policy::answers::Want;
 use crate::policy::interface::GcTrigger;
-use crate::policy::thresholds::{Room, StartLevel, Threshold, Thresholds};
+use crate::policy::thresholds::{CycleLevels, Room, StartLevel, Threshold, Thresholds};
 use crate::view::View;
 use serde::Deserialize;
 use tinytail_config::{ConfigError, Fault};
@@ -38,6 +41,8 @@ pub struct Watermark {
     hard_free_blocks: Option<u32>,
     #[serde(default)]
     of: Of,
+    #[serde(default)]
+    stop_above_blocks: u32,
     /// Spare pages of a plane, once a drive is known.
     #[serde(skip)]
     spare: Option<u32>,
@@ -45,6 +50,11 @@ pub struct Watermark {
     soft_pages: u32,
     #[serde(skip)]
     hard_pages: u32,
+    /// Where a cycle begins and ends, once a drive is known, and the pages of the end.
+    #[serde(skip)]
+    levels: Option<CycleLevels>,
+    #[serde(skip)]
+    stop_pages: u32,
 }
 
 /// What the shares are of.
@@ -89,15 +99,31 @@ impl Watermark {
             soft_free_blocks: None,
             hard_free_blocks: None,
             of: Of::Plane,
+            stop_above_blocks: 0,
             spare: None,
             soft_pages: 0,
             hard_pages: 0,
+            levels: None,
+            stop_pages: 0,
         }
     }
 
     /// The same, of the pages of another unit.
     pub fn of(self, of: Of) -> Self {
         Self { of, ..self }
+    }
+
+    /// The same, in cycles that go on until so many blocks more are erased.
+    #[cfg(test)]
+    pub(crate) fn stop_above(self, stop_above_blocks: u32) -> Self {
+        Self { stop_above_blocks, ..self }
+    }
+
+    fn start_level(&self) -> StartLevel {
+        match self.of {
+            Of::Plane => StartLevel::PlanePages(self.soft_pages),
+            Of::Die => StartLevel::DiePages(self.soft_pages),
+        }
     }
 }
 
@@ -181,7 +207,16 @@ impl GcTrigger for Watermark {
         let pages = f64::from(if self.percent_of == PercentOf::Spare { spare() } else { device.geometry.pages_per_plane() });
         self.soft_pages = (pages * soft / 100.0).round() as u32;
         self.hard_pages = (pages * hard / 100.0).round() as u32;
-        self.count_blocks(&device.geometry)
+        self.count_blocks(&device.geometry)?;
+        if self.stop_above_blocks >= device.geometry.blocks_per_plane {
+            return Err(Fault::new("gc_trigger", "stop_above_blocks", format!("is {}", self.stop_above_blocks))
+                .with("geometry", "blocks_per_plane")
+                .allowed(format!("0 to {}, below the blocks of a plane", device.geometry.blocks_per_plane - 1))
+                .into());
+        }
+        let levels = CycleLevels::above(self.start_level(), self.stop_above_blocks, &device.geometry);
+        (self.levels, self.stop_pages) = (Some(levels), levels.stop.pages(&device.geometry));
+        Ok(())
     }
 
     fn by_die(&mut self) -> bool {
@@ -192,11 +227,8 @@ impl GcTrigger for Watermark {
         Some((if self.hard_free_blocks.is_some() { "hard_free_blocks" } else { "hard_free_percent" }, self.hard_pages))
     }
 
-    fn starts_below(&mut self) -> Option<StartLevel> {
-        Some(match self.of {
-            Of::Plane => StartLevel::PlanePages(self.soft_pages),
-            Of::Die => StartLevel::DiePages(self.soft_pages),
-        })
+    fn levels(&mut self) -> Option<CycleLevels> {
+        self.levels
     }
 
     #[inline]
@@ -211,7 +243,7 @@ impl GcTrigger for Watermark {
                 planes.map(|plane| view.tables().free_pages(plane)).sum::<u32>() / view.geometry().planes_per_die
             }
         };
-        if free >= self.soft_pages {
+        if free >= if view.in_gc_cycle(pool) { self.stop_pages } else { self.soft_pages } {
             Want::No
         } else if free >= self.hard_pages {
             Want::Soft

@@ -19,9 +19,10 @@
 //!
 //! **Cost.** The search for partners takes no time (hundreds of ns in the paper). Transfers are serial; GC's go first. A page that
 //! joined a read stays in a second register of its plane until the channel has time for it, and the data of a program that is to
-//! join cross it while GC's read works in the array, as many as fit. A GC is prolonged by partners only that came later or did
-//! not fit: with the times of the paper's flash one does, so that on dies of four planes the third partner adds its transfer.
-//! Programs that join use up erased pages of their planes: where writes always wait, the next GC is due when one ends, and with
+//! join cross it while GC's read works in the array, as many as fit, but not those of a plane that senses a page that joined or
+//! holds one. A GC is prolonged by partners only that came later, did not fit or found their plane so: with the times of the
+//! paper's flash one fits, so that on dies of four planes the third partner adds its transfer. Programs that join use up erased
+//! pages of their planes: where writes always wait, the next GC is due when one ends, and with
 //! `gc_first` the reads that joined none wait for a whole row of GCs. With aligned blocks a block less one page of each plane at most
 //! lies open besides the first, and a block is kept for it; skipped pages are write amplification.
 

@@ -41,6 +41,7 @@ fn plain() -> Mix {
         worn_steps: false,
         by_die: 0,
         gc_par: 0,
+        stop_above: 0,
         free: 0,
         seed: 0,
     }

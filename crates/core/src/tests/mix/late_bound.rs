@@ -53,10 +53,11 @@ impl LateBoundMix {
         .unwrap();
         if self.thresholds {
             let planes = mix.planes * mix.dies;
-            design.gc_trigger = GcTriggerPolicy::BackgroundEmergency(BackgroundEmergency::new(5 * planes, 2 * planes));
+            design.gc_trigger =
+                GcTriggerPolicy::BackgroundEmergency(BackgroundEmergency::new(5 * planes, 2 * planes).stop_above(mix.stop_above));
         } else {
             use crate::policy::gc_trigger::watermark::Watermark;
-            design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(25.0, 12.5));
+            design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(25.0, 12.5).stop_above(mix.stop_above));
         }
         if design.pairing.traits().assembly_ns.is_some() {
             design.pairing = PairingPolicy::SameOffset(SameOffset::default());
