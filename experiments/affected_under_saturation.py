@@ -129,7 +129,10 @@ def main() -> None:
         for setting in SETTINGS:
             overlays = [READS_BEFORE_GC] if setting.reads_before_gc else []
             comparison = tinytail.compare(
-                [[design, *overlays] for design in ("hpdc-baseline", "hpdc-baseline+gc-par")],
+                [
+                    [f"hpdc-baseline{design}+block-by-block", *overlays]
+                    for design in ("", "+gc-par")
+                ],
                 device={"base": "hpdc-1t-small", "set": setting.device},
                 workload=workload(setting.queue_depth),
                 out=kept,

@@ -172,8 +172,7 @@ impl Tables {
     pub(crate) fn is_short_of(&self, level: StartLevel, pool: Pool, coming_groups: u32) -> bool {
         match level {
             StartLevel::PlanePages(pages) | StartLevel::DiePages(pages) => {
-                let plane = self.planes_of(pool).start;
-                self.free_pages(plane) + coming_groups * self.geometry.pages_per_block < pages
+                self.free_pages_of(pool) + coming_groups * self.geometry.pages_per_block < pages
             }
             StartLevel::PlaneBlocks(blocks) => self.erased_groups(pool) + coming_groups < blocks,
         }

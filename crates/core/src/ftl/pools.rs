@@ -61,6 +61,12 @@ impl Tables {
         group.0..group.0 + 1
     }
 
+    /// Erased pages of each plane of a pool: of the one that has the fewest.
+    #[inline]
+    pub fn free_pages_of(&self, pool: Pool) -> u32 {
+        self.planes_of(pool).map(|plane| self.free_pages(plane)).min().expect("a pool has planes")
+    }
+
     /// Pages of a block group.
     #[inline]
     pub fn pages_in(&self, _group: BlockGroup) -> u32 {

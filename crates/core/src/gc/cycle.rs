@@ -37,7 +37,7 @@ where
         match self.state_of(pool) {
             GcState::Idle => {}
             GcState::Claiming => return self.note_urgency(pool),
-            GcState::Moving | GcState::Erasing => return,
+            _ => return,
         }
         let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
         if want == Want::No {
@@ -127,11 +127,12 @@ where
     }
 
     /// The pool that a cycle goes on with when a block of one of its pools is erased: of those that want a GC and that the gate lets
-    /// in, the one whose block group has the fewest valid pages. Nothing if it is over.
+    /// in, the one whose block group has the fewest valid pages, and among equals the one that has the fewest erased. Nothing if it
+    /// is over.
     #[cold]
     pub(super) fn next_of_cycle(&mut self, pool: Pool) -> Option<(Pool, Want)> {
         let mut found = std::mem::take(&mut self.up.ftl.gc.candidates);
-        let mut best: Option<(u32, Pool, Want)> = None;
+        let mut best: Option<((u32, u32), Pool, Want)> = None;
         for pool in self.pools_of_cycle(pool) {
             let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
             let is_idle = self.state_of(pool) == GcState::Idle;
@@ -140,9 +141,10 @@ where
             }
             let tables = &self.up.ftl.tables;
             tables.fewest_valid(pool, true, &mut found);
-            let Some(valid) = found.first().map(|&group| tables.valid_pages(group)) else { continue };
-            if best.is_none_or(|(fewest, ..)| valid < fewest) {
-                best = Some((valid, pool, want));
+            let Some(&group) = found.first() else { continue };
+            let rank = (tables.valid_pages(group), tables.free_pages_of(pool));
+            if best.is_none_or(|(first, ..)| rank < first) {
+                best = Some((rank, pool, want));
             }
         }
         self.up.ftl.gc.candidates = found;
@@ -258,7 +260,7 @@ where
         *self.up.ftl.gc.of_pool_mut(pool) = Collection { reason, started, number, ..Collection::idle() };
         self.set_urgent(pool, urgent);
         self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way += 1);
-        planes.for_each(|plane| self.request_lock(plane));
+        self.request_locks(planes);
     }
 
     /// A plane has all locks that its pool's GC must have there: the first one lets the victim be chosen.
@@ -288,7 +290,7 @@ where
             let collection = self.up.ftl.gc.of_pool_mut(pool);
             (collection.victim, collection.locked_since) = (Some(victim), now);
             if self.flash.traits.pairing.aligns {
-                self.align_gc(plane);
+                self.up.ftl.tables.planes_of(pool).for_each(|plane| self.align_gc(plane));
             }
         }
         self.gc_locks(plane);

@@ -12,16 +12,16 @@ use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx};
 use crate::observe::{CHANNEL_IDLE, LOCKED_CONTROLLER, LOCKED_GC_OTHER, LOCKED_GC_PROGRAM, LOCKED_GC_READ, Observer, TrafficClass};
 use crate::policy::answers::Scope;
 use crate::request_timeline::NOBODY;
+use std::ops::Range;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    pub(super) fn request_lock(&mut self, plane: PlaneIx) {
-        self.up.ftl.gc.planes[plane as usize].state = GcState::Claiming;
-        self.set_ready(plane, Class::Lock);
-        let die = self.flash.die_of(plane);
-        self.try_start(die);
+    /// The planes of a pool ask for their locks, all of them before the first is granted.
+    pub(super) fn request_locks(&mut self, planes: Range<PlaneIx>) {
+        planes.clone().for_each(|plane| self.set_ready(plane, Class::Lock));
+        planes.for_each(|plane| self.try_start(self.flash.die_of(plane)));
     }
 
     /// The die drained and `order` chose the lock request: plane or die are locked from now on.
@@ -121,8 +121,10 @@ where
     pub(super) fn erase_ends(&mut self, die: DieIx) {
         let pending = |plane: PlaneIx| {
             let gc = &self.up.ftl.gc.planes[plane as usize];
-            let victim = self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane)).victim;
-            let erases_next = || victim.is_some_and(|victim| self.up.ftl.tables.valid_pages(victim) == 0);
+            let tables = &self.up.ftl.tables;
+            let victim = self.up.ftl.gc.of_pool(tables.pool_of(plane)).victim;
+            let is_empty = |group| !tables.has_valid(tables.pages_of(tables.block_in(group, plane)));
+            let erases_next = || victim.is_some_and(is_empty);
             gc.state == GcState::Erasing || gc.state == GcState::Moving && erases_next()
         };
         if !self.planes_of(die).any(pending) {

@@ -174,9 +174,10 @@ where
         let pool = self.up.ftl.tables.pool_of(plane);
         let collection = *self.up.ftl.gc.of_pool(pool);
         let victim = collection.victim.expect("a GC that has its victim");
+        let block = self.up.ftl.tables.block_in(victim, plane);
         self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.erased(victim));
         self.up.ftl.gc.note_erase(plane);
-        self.up.ftl.tables.blocks_of(victim).for_each(|block| self.erased(block));
+        self.erased(block);
         if self.flash.traits.measures {
             self.up.ftl.gc.work.moves_of_erased += u64::from(collection.moved);
         }

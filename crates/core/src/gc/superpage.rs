@@ -90,13 +90,14 @@ where
         let victim = self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane)).victim;
         let has_more = || victim.is_none() || self.up.ftl.tables.has_valid(gc.unseen);
         match gc.state {
-            GcState::Idle | GcState::Erasing => false,
             GcState::Claiming => has_more(),
             GcState::Moving if self.flash.traits.gc_across => {
                 gc.reads || gc.in_registers > 0 || has_more() && gc.in_ram < self.flash.traits.gc_reads_ahead
             }
             // Where no step waits to be picked, a page is being read.
             GcState::Moving => has_more() || !self.flash.is_ready(plane, Class::Gc),
+            // It has read all.
+            _ => false,
         }
     }
 

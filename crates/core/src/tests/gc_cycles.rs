@@ -94,6 +94,12 @@ fn a_die_collects_one_block_after_the_other_from_whichever_plane_has_the_empties
     assert_eq!(collected(&drive), (1, 3));
     assert_eq!((drive.view().erases_of(0), drive.view().erases_of(1)), (0, 3));
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
+    // Among equals the plane with fewer erased pages is next, so that they take turns.
+    let mut drive = at_the_brink_of_cycles(design(Of::Die, 1), &[3, 3]);
+    drive.at(0, write(1));
+    drive.run();
+    assert_eq!(collected(&drive), (1, 5));
+    assert_eq!((drive.view().erases_of(0), drive.view().erases_of(1)), (2, 3));
 }
 
 #[test]

@@ -233,12 +233,12 @@ impl GcTrigger for Watermark {
 
     #[inline]
     fn want(&mut self, view: View<'_>, pool: Pool) -> Want {
-        let plane = view.tables().planes_of(pool).start;
         let free = match self.of {
-            Of::Plane => view.tables().free_pages(plane),
-            // A plane that has no room itself does not wait for the others.
-            Of::Die if view.tables().free_pages(plane) <= view.tables().pages_kept() => 0,
+            Of::Plane => view.tables().free_pages_of(pool),
+            // A pool that has no room itself does not wait for the others.
+            Of::Die if view.tables().free_pages_of(pool) <= view.tables().pages_kept() => 0,
             Of::Die => {
+                let plane = view.tables().planes_of(pool).start;
                 let planes = view.planes_of(view.geometry().die_of(plane));
                 planes.map(|plane| view.tables().free_pages(plane)).sum::<u32>() / view.geometry().planes_per_die
             }
