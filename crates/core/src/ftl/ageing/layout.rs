@@ -92,7 +92,7 @@ where
             beyond[layout.split(lpn).0 as usize].push(lpn);
         }
         let levels = levels_at_start(design);
-        let gc_across = self.flash.traits.gc_across;
+        let (gc_across, assembles) = (self.flash.traits.gc_across, self.flash.traits.assembles);
         let tables = &mut self.up.ftl.tables;
         let mut aged = Aged::default();
         let mut victims_valid = 0.0;
@@ -110,8 +110,13 @@ where
                 let space = match levels.start {
                     StartLevel::DiePages(pages) => {
                         let within = plane % device.geometry.planes_per_die;
-                        if within == 0 {
-                            of_die = artist.draw_die(theory, pages, span, device.geometry.planes_per_die);
+                        let planes = device.geometry.planes_per_die;
+                        if within == 0 && assembles {
+                            of_die = artist.draw_die(theory, pages, span, planes);
+                        } else if within == 0 {
+                            let phase = artist.phase_of_die(theory, pages, span, planes);
+                            let erased = (0..planes).map(|plane| pages + (phase + plane) / planes);
+                            of_die = erased.map(|erased_pages| artist.space_of(erased_pages)).collect();
                         }
                         std::mem::take(&mut of_die[within as usize])
                     }
@@ -213,9 +218,21 @@ impl Artist<'_> {
 
     /// The space of a plane that is collected below so many erased pages, in cycles that span some more.
     fn draw_pages(&mut self, theory: Theory, level_pages: u32, span: u32) -> Space {
-        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
         let between = self.of_cycle(self.between(theory, level_pages), span);
-        let erased_pages = (level_pages + self.below(between)).min(blocks * pages - self.live);
+        let above = self.below(between);
+        self.space_of(level_pages + above)
+    }
+
+    /// How many pages a die is above where its cycles begin, over all its planes.
+    fn phase_of_die(&mut self, theory: Theory, level_pages: u32, span: u32, planes: u32) -> u32 {
+        let between = self.of_cycle(self.between(theory, level_pages), span * planes);
+        self.below(between)
+    }
+
+    /// The space of a plane with so many erased pages, of which some are in open blocks.
+    fn space_of(&mut self, erased_pages: u32) -> Space {
+        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
+        let erased_pages = erased_pages.min(blocks * pages - self.live);
         let write_points = self.points();
         let mut remainders: Vec<u32> = (0..write_points).map(|_| self.below(pages)).collect();
         let complete = |remainders: &mut [u32]| {
@@ -251,8 +268,8 @@ impl Artist<'_> {
     /// programmed together: their open blocks are equally full.
     fn draw_die(&mut self, theory: Theory, level_pages: u32, span: u32, planes: u32) -> Vec<Space> {
         let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
-        let between = self.of_cycle(self.between(theory, level_pages), span * planes);
-        let erased_pages = (level_pages * planes + self.below(between)).min((blocks * pages - self.live) * planes);
+        let phase = self.phase_of_die(theory, level_pages, span, planes);
+        let erased_pages = (level_pages * planes + phase).min((blocks * pages - self.live) * planes);
         let mut remainders: Vec<u32> = (0..self.points()).map(|_| self.below(pages)).collect();
         let others = remainders[1..].iter().sum::<u32>() * planes;
         // What is in whole blocks of some plane and not in the first open blocks of all of them.

@@ -8,7 +8,7 @@
 //! and makes the plane's map anew from it.
 
 use crate::context::Context;
-use crate::design::Design;
+use crate::design::{Design, StartLevel};
 use crate::device::{Device, Geometry};
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -59,9 +59,15 @@ struct OnePlane {
 }
 
 /// Whether planes are independent of each other, and nobody can see that logical pages are numbered otherwise. Sequence
-/// numbers tell the order of writes in different planes, and a design's own victims may depend on anything.
+/// numbers tell the order of writes in different planes, a design's own victims may depend on anything, and the planes of a die
+/// may be collected together.
 fn applies(design: &Design, device: &Device) -> Option<Layout> {
-    if !design.collects_greedily() || design.gc.page_sequence { None } else { Layout::of(&design.place, device.geometry.planes()) }
+    let by_die = matches!(levels_at_start(design).start, StartLevel::DiePages(_));
+    if !design.collects_greedily() || design.gc.page_sequence || by_die {
+        None
+    } else {
+        Layout::of(&design.place, device.geometry.planes())
+    }
 }
 
 impl Planewise {
