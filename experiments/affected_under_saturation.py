@@ -6,8 +6,8 @@ nothing but GC and what joins it. Then one thing is changed at a time: which ope
 long blocks are, and whether reads go before the next GC.
 
 Found: programs that join a GC use up pages of the sibling plane, whose GC follows at once, and so
-on; reads wait for the whole row. At 512 outstanding that is 4.2 GCs, up to 48, in place of 1.4 and
-2, and affected reads take 76 ms in place of 28. Writes a Markdown table, which
+on; reads wait for the whole row. At 512 outstanding that is 4.1 GCs, up to 47, in place of 1.4 and
+2, and affected reads take 77 ms in place of 28. Writes a Markdown table, which
 evidence/validation.md has.
 Run: .venv/bin/python experiments/affected_under_saturation.py
 """
