@@ -48,17 +48,21 @@ def paper_tables(
             for name, numbers in line.get("given", {}).items():
                 lines.append(line_of(f"{line['label']}, {name}", *numbers))
             lines.append(line_of(f"{line['label']}, paper", *(row["paper_value"] for row in found)))
-            cells = [shown(_first(row["measured"]), "-") for row in found]
+            values = line.get("values", ["value"] * len(found))
+            cells = [
+                shown(_value(row["measured"], value), "-")
+                for row, value in zip(found, values, strict=True)
+            ]
             lines.append(line_of(f"{line['label']}, measured", *cells))
         parts += [f"### {table['title']}", "\n".join(lines)]
     return ["## Tables", *parts] if parts else []
 
 
-def _first(measured: Any) -> Any:
-    """The value that a row is about, which stands before what it is compared with."""
+def _value(measured: Any, name: str) -> Any:
+    """The value that a row is about, by its name, or the first of those that it has."""
     if not isinstance(measured, dict):
         return measured
-    return measured.get("value", next(iter(measured.values())))
+    return measured.get(name, next(iter(measured.values())))
 
 
 def side_by_side(

@@ -158,8 +158,8 @@ def affected_gains(
         others = _affected_gains(lab, beside, baseline, design, kind)
         found["beside"] = fmean(others.values())
     if other_rule is not None:
-        ruled = [f"{name}+{other_rule}" for name in (baseline, design)]
-        others = _affected_gains(lab, experiments, *ruled, kind)
+        base, ruled = f"{baseline}+{other_rule}", f"{design}+{other_rule}"
+        others = _affected_gains(lab, experiments, base, ruled, kind)
         found["block_by_block"] = fmean(others.values())
         found["block_by_block_least"] = min(others.values())
         found["block_by_block_most"] = max(others.values())
