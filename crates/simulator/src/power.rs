@@ -66,7 +66,7 @@ const fn hpdc(design: &'static str) -> Case {
 }
 
 /// Every design and overlay that comes with the program, on a small drive of its paper.
-pub const CASES: [Case; 62] = [
+pub const CASES: [Case; 63] = [
     ttflash("base"),
     ttflash("base+no-gc"),
     ttflash("base+ideal-gc"),
@@ -126,6 +126,7 @@ pub const CASES: [Case; 62] = [
     hpdc("gc-par"),
     hpdc("gc-vic"),
     hpdc("gc-vic+skip-pages"),
+    hpdc("gc-par+block-by-block"),
     hpdc("gc-slack"),
     hpdc("die-preemptible"),
     Case { device: "hpdc-1t-rain-small", design: "hpdc-ttflash", bit_errors: false },

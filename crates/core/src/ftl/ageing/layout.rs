@@ -98,6 +98,7 @@ where
         let mut victims_valid = 0.0;
         let mut lpns = Vec::new();
         let mut of_die = Vec::new();
+        let mut phases = vec![None; device.geometry.dies() as usize];
         for (index, beyond) in beyond.iter().enumerate() {
             let plane = layout.plane(index);
             lpns.clear();
@@ -111,14 +112,17 @@ where
                     StartLevel::DiePages(pages) => {
                         let within = plane % device.geometry.planes_per_die;
                         let planes = device.geometry.planes_per_die;
-                        if within == 0 && assembles {
-                            of_die = artist.draw_die(theory, pages, span, planes);
-                        } else if within == 0 {
-                            let phase = artist.phase_of_die(theory, pages, span, planes);
-                            let erased = (0..planes).map(|plane| pages + (phase + plane) / planes);
-                            of_die = erased.map(|erased_pages| artist.space_of(erased_pages)).collect();
+                        if assembles {
+                            if within == 0 {
+                                of_die = artist.draw_die(theory, pages, span, planes);
+                            }
+                            std::mem::take(&mut of_die[within as usize])
+                        } else {
+                            // Planes do not come in the order of their dies.
+                            let phase = &mut phases[(plane / planes) as usize];
+                            let phase = *phase.get_or_insert_with(|| artist.phase_of_die(theory, pages, span, planes));
+                            artist.space_of(pages + (phase + within) / planes)
                         }
-                        std::mem::take(&mut of_die[within as usize])
                     }
                     StartLevel::PlanePages(pages) => artist.draw_pages(theory, pages, span),
                     StartLevel::PlaneBlocks(blocks) => {
