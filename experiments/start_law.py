@@ -31,6 +31,8 @@ import tinytail
 from tinytail.engine import catalog
 
 MODERN = "modern-tlc-2t"
+CYCLES = ("gc_trigger.stop_above_blocks=2",)
+STATISTICAL = ("state.ageing=statistical",)
 SOFT_12 = "gc_trigger.soft_free_percent=12", "gc_trigger.hard_free_percent=5"
 PAIRS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("base", "ttflash-256g", ()),
@@ -56,6 +58,14 @@ PAIRS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("ttflash", MODERN, ()),
     ("firmware", MODERN, ()),
     ("base", "mqsim-default", ()),
+    ("base", "ttflash-256g", CYCLES),
+    ("base+background-emergency", "ttflash-256g", CYCLES),
+    ("base+idle-die", "ttflash-256g", CYCLES),
+    ("hpdc-baseline", "hpdc-1t", CYCLES),
+    ("hpdc-baseline", "hpdc-1t", STATISTICAL),
+    ("hpdc-baseline", "hpdc-1t", CYCLES + STATISTICAL),
+    ("erase-baseline", "lowlatency-240g", CYCLES),
+    ("harey-baseline", "harey-8g", CYCLES),
 )
 TWINS = tuple(f"base{part}" for part in ("", "+plane-preemptible", "+es", "+ideal-gc", "+no-gc"))
 NOTHING = "nothing written"

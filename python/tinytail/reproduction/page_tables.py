@@ -48,7 +48,7 @@ def paper_tables(
             for name, numbers in line.get("given", {}).items():
                 lines.append(line_of(f"{line['label']}, {name}", *numbers))
             lines.append(line_of(f"{line['label']}, paper", *(row["paper_value"] for row in found)))
-            values = line.get("values", ["value"] * len(found))
+            values = line.get("values", [None] * len(found))
             cells = [
                 shown(_value(row["measured"], value), "-")
                 for row, value in zip(found, values, strict=True)
@@ -58,11 +58,11 @@ def paper_tables(
     return ["## Tables", *parts] if parts else []
 
 
-def _value(measured: Any, name: str) -> Any:
-    """The value that a row is about, by its name, or the first of those that it has."""
+def _value(measured: Any, name: str | None) -> Any:
+    """The value that a row is about: the one of that name, or what stands before the others."""
     if not isinstance(measured, dict):
         return measured
-    return measured.get(name, next(iter(measured.values())))
+    return measured[name] if name else measured.get("value", next(iter(measured.values())))
 
 
 def side_by_side(

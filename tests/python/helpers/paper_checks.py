@@ -99,14 +99,15 @@ def _check_mark(paper: Paper, figure: Figure, mark: Mapping[str, Any]) -> None:
 
 def _check_table(paper: Paper, table: PaperTable) -> None:
     for line in table.lines:
-        if {"label", "rows"} - set(line) or set(line) - {"label", "rows", "given"}:
+        if {"label", "rows"} - set(line) or set(line) - {"label", "rows", "given", "values"}:
             raise ConfigError(
                 f'{paper.name}/paper.toml: "{table.title}": a line has label, rows and perhaps '
-                f"given, not {', '.join(line)}"
+                f"given or values, not {', '.join(line)}"
             )
         for row_id in line["rows"]:
             _check_known(paper, row_id, "paper.toml")
-        for cells in (line["rows"], *line.get("given", {}).values()):
+        values = line.get("values", line["rows"])
+        for cells in (line["rows"], values, *line.get("given", {}).values()):
             if len(cells) != len(table.columns):
                 raise ConfigError(
                     f'{paper.name}/paper.toml: "{table.title}": "{line["label"]}" has '

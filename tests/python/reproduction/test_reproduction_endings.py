@@ -276,6 +276,9 @@ def test_tables_of_the_paper_have_what_was_measured_below_it() -> None:
         "| stress, measured | 31 | 13.51 | – |",
     ]
     assert page_tables.paper_tables([], rows) == []
+    named = line | {"values": ["value", "sum_ms", "value"]}
+    (*_, text) = page_tables.paper_tables([table | {"lines": [named]}], rows)
+    assert text.endswith("| stress, measured | 31 | 2 | – |")
 
 
 def test_designs_beside_each_other_show_which_causes_made_them_slower(

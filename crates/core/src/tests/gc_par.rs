@@ -264,15 +264,44 @@ fn a_gc_that_yields_pauses_for_what_was_not_paired() {
     assert!(drive.finished_at(write).unwrap() < ZERO + 50);
 }
 
+/// Figure 5's die with the times of the paper's flash.
+fn paper_flash() -> Device {
+    let mut device = figure_5();
+    device.timing.transfer_page_ns = 98_699;
+    (device.timing.read_ns, device.timing.program_ns) = (vec![115_000], vec![1_600_000]);
+    device.timing.erase_step_ns = 3_000_000;
+    device
+}
+
+#[test]
+fn a_program_that_was_loaded_in_vain_brings_its_data_again() {
+    // While GC reads page 3 the data of the program are loaded. That page is trimmed, so that GC programs nothing and reads page 7,
+    // which the read of plane 1 joins: its plane's registers are that read's, and the program takes its transfer with page 7's.
+    for (joins, transfers) in [(true, 3), (false, 2)] {
+        let mut drive = drive(&paper_flash(), gc_par());
+        prepare_figure_5(&mut drive, 4);
+        drive.at(0, read(page(0, 3, 0)));
+        if joins {
+            drive.at(0, read(page(1, 3, 7)));
+        }
+        let written = drive.at(0, write(page(1, 4, 1)));
+        drive.wake();
+        let begins = 115_000 + 98_699;
+        drive.at(begins + 1, Command { kind: CommandKind::Trim, ..read(page(0, 2, 3)) });
+        drive.run();
+        let wasted = 115_000 + 98_699;
+        let done = begins + wasted + 115_000 + transfers * 98_699 + 1_600_000;
+        assert_eq!(drive.finished_at(written), Some(done));
+        assert_eq!((drive.counters().gc_copies_wasted, drive.counters().paired_gc_programs), (1, 1));
+        assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
+    }
+}
+
 /// The flash of the paper, in figure 5's scenario.
 #[test]
 fn the_gc_takes_as_long_as_without_partners_but_for_a_page_whose_plane_senses_another_meanwhile() {
     let run = |design: Design| {
-        let mut device = figure_5();
-        device.timing.transfer_page_ns = 98_699;
-        (device.timing.read_ns, device.timing.program_ns) = (vec![115_000], vec![1_600_000]);
-        device.timing.erase_step_ns = 3_000_000;
-        let mut drive = drive(&device, design);
+        let mut drive = drive(&paper_flash(), design);
         prepare_figure_5(&mut drive, 4);
         let queue = fill_queue(&mut drive);
         drive.run();

@@ -295,10 +295,11 @@ def gc_company(lab: Lab, *, experiments: Sequence[str], design: str) -> Values:
     """What GCs move and how many of the host's programs join them, means over all GCs of runs.
 
     `pages` that one moves, `valid_percent` of its victim; `programs` of the host that join it, one
-    for `per_program` of its own; `gc_ms` that it takes, `gcs` in all, and `affected_percent` of the
-    requests that they make wait. `utilization_percent_max` is what the planes' utilisation can come
-    to by programs in the long run: the host programs as many pages as GCs free, which is what they
-    do not move, so that no more than these can be programmed beside each GC.
+    for `per_program` of its own; `gc_ms` that it takes, `gcs` in all, `gcs_in_a_cycle` one after
+    the other, and `affected_percent` of the requests that they make wait.
+    `utilization_percent_max` is what the planes' utilisation can come to by programs in the long
+    run: the host programs as many pages as GCs free, which is what they do not move, so that no
+    more than these can be programmed beside each GC.
     """
     names = lab.paper.named(experiments)
     results = [lab.result(name, design) for name in names]
@@ -308,6 +309,7 @@ def gc_company(lab: Lab, *, experiments: Sequence[str], design: str) -> Values:
         raise Unavailable(f"there was no GC under {design}")
     copied = sum(lab.counter(each, "copied_pages") for each in results)
     programs = sum(lab.counter(each, "paired_gc_programs") for each in results)
+    cycles = sum(lab.counter(each, "cycles") for each in results)
     document = lab.device_of(names[0])
     block, planes = (document["geometry"][key] for key in ("pages_per_block", "planes_per_die"))
     program_ms = document["timing"]["program_ns"][0] / 1e6
@@ -318,6 +320,7 @@ def gc_company(lab: Lab, *, experiments: Sequence[str], design: str) -> Values:
     beside = (block - copied / gcs) * program_ms / gc_ms
     return {
         "gcs": gcs,
+        "gcs_in_a_cycle": gcs / cycles if cycles else 1.0,
         "utilization_percent_max": 100 * (1 + beside) / planes,
         "pages": copied / gcs,
         "valid_percent": 100 * copied / gcs / block,
