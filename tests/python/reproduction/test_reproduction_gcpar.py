@@ -281,9 +281,10 @@ def test_what_gcs_move_and_what_is_paired_with_them() -> None:
         run = runs[name, PAR]
         run["gc_count"] = gcs
         run["gc_times"] = run["gc_times"] | {"mean_us": 1000.0 * gcs}
-        run["techniques"] = {"copied_pages": 256 * gcs, "paired_gc_programs": 2}
+        run["techniques"] = {"copied_pages": 256 * gcs, "paired_gc_programs": 2, "cycles": 1}
     found = measure("gc_company", runs, experiments=[HM, MDS], design=PAR)
-    assert (found["gcs"], found["pages"], found["valid_percent"]) == (4, 256, 50)
+    assert (found["gcs"], found["gcs_in_a_cycle"], found["pages"]) == (4, 2, 256)
+    assert found["valid_percent"] == 50
     assert (found["programs"], found["per_program"], found["gc_ms"]) == (1, 256, 2.5)
     assert found["affected_percent"] == 5
     # All 256 pages that a GC frees are programmed in its time at most.
