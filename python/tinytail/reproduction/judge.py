@@ -12,7 +12,7 @@ from tinytail.reproduction import conditions
 from tinytail.reproduction.conditions import Value
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.prepare import Unavailable
-from tinytail.reproduction.records import Paper, Row
+from tinytail.reproduction.records import Paper, Reading, Row
 
 Verdict = Literal["reproduced", "deviates", "not-run"]
 Input = Literal["real", "synthetic", "stand-in", "context"]
@@ -103,7 +103,7 @@ def evaluate(paper: Paper, row: Row, lab: Lab) -> RowResult:
         measured = _measured(paper, row.measure, lab)
     except Unavailable as missing:
         return _not_run(row, _expected_input(paper, row, lab), str(missing))
-    reproduced = all(conditions.holds(condition, measured) for condition in row.accept)
+    verdict = _judged(row, measured)
     workloads = {outcome.result.workload for outcome in lab.seen()}
     inputs = {workload.input for workload in workloads}
     kind: Input = "synthetic"
@@ -115,10 +115,37 @@ def evaluate(paper: Paper, row: Row, lab: Lab) -> RowResult:
         row=row,
         measured=measured,
         input=kind,
-        verdict="reproduced" if reproduced else "deviates",
-        cause="" if reproduced else _cause(paper, row, lab),
+        verdict=verdict,
+        cause=_cause(paper, row, lab) if verdict == "deviates" else "",
         workloads=tuple(sorted(w.name for w in workloads)) if row.input == "trace" else (),
     )
+
+
+def _judged(row: Row, measured: Mapping[str, Value]) -> Verdict:
+    holds = all(conditions.holds(condition, measured) for condition in row.accept)
+    return "reproduced" if holds else "deviates"
+
+
+def read_otherwise(paper: Paper, reading: Reading, lab: Lab) -> list[dict[str, Any]]:
+    """The rows of another reading, as they stand in the results: measured and judged under it.
+
+    It moves no verdict of the rows themselves.
+    """
+    found: list[dict[str, Any]] = []
+    for name in reading.rows:
+        row = paper.rows[name]
+        assert row.measure is not None
+        entry = {"row": name, "measured": None, "verdict": "not-run", "lacks": ""}
+        try:
+            with lab.under(reading):
+                measured = _measured(paper, row.measure, lab)
+        except Unavailable as missing:
+            entry["lacks"] = str(missing)
+        else:
+            entry["measured"] = _plain(measured)
+            entry["verdict"] = _judged(row, measured)
+        found.append(entry)
+    return found
 
 
 def _cause(paper: Paper, row: Row, lab: Lab) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from tinytail.inputs.names import part_of_file_name
 from tinytail.reproduction import certified, logs
 from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.prepare import Preparation, Unavailable
-from tinytail.reproduction.records import Experiment, Paper, Tier
+from tinytail.reproduction.records import Experiment, Paper, Reading, Tier
 from tinytail.reproduction.runs import Control, Run
 from tinytail.reproduction.store import Outcome, Store, kept_run
 
@@ -58,6 +59,7 @@ class Lab:
         self._certified: dict[str, Certified] = {}
         self._failures: dict[str, str] = {}
         self._runs: dict[str, tuple[Run, ...]] = {}
+        self._reading: Reading | None = None
 
     def __enter__(self) -> Lab:
         self.inputs.__enter__()
@@ -65,6 +67,15 @@ class Lab:
 
     def __exit__(self, *_: object) -> None:
         self.inputs.__exit__()
+
+    @contextmanager
+    def under(self, reading: Reading) -> Iterator[None]:
+        """Hands out what another reading's runs gave, until the context ends."""
+        self._reading = reading
+        try:
+            yield
+        finally:
+            self._reading = None
 
     # What measures ask for.
 
@@ -100,6 +111,8 @@ class Lab:
         return self._certified[run.key]
 
     def _run(self, experiment: str, design: str) -> Run:
+        if self._reading is not None:
+            experiment, design = self._reading.experiment(experiment), self._reading.design(design)
         for run in self.runs(experiment):
             if run.design == design:
                 return run
@@ -145,6 +158,8 @@ class Lab:
         Raises:
             Unavailable: this tier leaves the experiment out.
         """
+        if self._reading is not None:
+            experiment = self._reading.experiment(experiment)
         in_tier = self.paper.experiments[experiment].in_tier(self.tier)
         if in_tier is None:
             raise Unavailable(FULL_TIER_ONLY)

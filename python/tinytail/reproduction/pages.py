@@ -141,6 +141,8 @@ def page(document: Mapping[str, Any]) -> str:
         "what is known of it, and `context` for what other products did.",
         _counts(rows),
         *_deviations(rows),
+        # Results from before there were any have none.
+        *_readings(document.get("readings", ()), rows),
         *paper_tables(paper["tables"], rows),
         "## Rows",
         *(_section(heading, found) for heading, found in _by_input(rows)),
@@ -185,6 +187,25 @@ def _deviations(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     for row in found:
         lines.append(line_of(f"`{row['id']}`", *_cells(row), row["cause"]))
     return ["## Deviations", "\n".join(lines)]
+
+
+def _readings(
+    readings: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Rows under other readings of what the paper leaves open, beside what they are judged by."""
+    if not readings:
+        return []
+    by_id = {row["id"]: row for row in rows}
+    parts = ["## Other readings", "The paper leaves open what these change. They judge no row."]
+    for reading in readings:
+        lines = ["| row | paper | measured | read so | |", "|---|---|---|---|---|"]
+        for found in reading["rows"]:
+            row = by_id[found["row"]]
+            verdict = found["verdict"] + (f": {found['lacks']}" if found["lacks"] else "")
+            measured = shown(found["measured"], row["unit"])
+            lines.append(line_of(f"`{row['id']}`", *_cells(row), measured, verdict))
+        parts += [f"### {reading['title']}", reading["about"], "\n".join(lines)]
+    return parts
 
 
 def _section(heading: str, rows: Sequence[Mapping[str, Any]]) -> str:

@@ -173,6 +173,36 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """Another reading of what the paper leaves open, under which rows are measured once more.
+
+    `about` says what is read otherwise. `rows` are the names of the rows. `overlay` is put on every
+    design that they look at, and `experiments` has what is run in place of an experiment, each by
+    the part of its name before the trace.
+    """
+
+    title: str
+    about: str
+    rows: tuple[str, ...]
+    overlay: str = ""
+    experiments: Mapping[str, str] = field(default_factory=dict)
+
+    def experiment(self, name: str) -> str:
+        """The experiment that is run in place of one.
+
+        >>> other = Reading("fuller", "", (), experiments={"volumes": "fuller"})
+        >>> other.experiment("volumes.hm_0"), other.experiment("one-die")
+        ('fuller.hm_0', 'one-die')
+        """
+        series, dot, trace = name.partition(".")
+        return f"{self.experiments.get(series, series)}{dot}{trace}"
+
+    def design(self, label: str) -> str:
+        """The design that is run in place of one."""
+        return f"{label}+{self.overlay}" if self.overlay else label
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """Something in which the model is not what the paper says, or that the paper leaves open."""
 
@@ -203,6 +233,7 @@ class Paper:
     side_by_side: tuple[SideBySide, ...]
     tables: tuple[PaperTable, ...]
     measures: Mapping[str, Measure]
+    readings: tuple[Reading, ...] = ()
     differences: tuple[Difference, ...] = ()
 
     def experiments_of(self, row: Row) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from tinytail.errors import UsageError, suggestion
 from tinytail.inputs import tables
 from tinytail.reproduction import sources
 from tinytail.reproduction.figures import Format, draw_all
-from tinytail.reproduction.judge import evaluate
+from tinytail.reproduction.judge import evaluate, read_otherwise
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Paper, Row, Tier
@@ -105,6 +105,7 @@ def execute(wanted: Wanted, report: ProgressCallback | None = None) -> dict[str,
         "counts": {},
         "papers": [],
         "rows": [],
+        "readings": [],
         "figures": [],
         "runs": [],
         "notes": [],
@@ -140,6 +141,12 @@ def _gather(document: dict[str, Any], paper: Paper, lab: Lab, wanted: Wanted, co
             document["partial"] = True
             break
         document["rows"].append(result.to_dict(commit))
+    if wanted.is_whole(paper) and not document["partial"]:
+        document["readings"] += [
+            {"paper": paper.name, "title": reading.title, "about": reading.about}
+            | {"rows": read_otherwise(paper, reading, lab)}
+            for reading in paper.readings
+        ]
     for experiment in wanted.experiments_of(paper):
         document["runs"] += _runs(paper, lab, experiment)
     if wanted.figures is not None:
@@ -228,6 +235,7 @@ def of_paper(document: Mapping[str, Any], name: str) -> dict[str, Any]:
         "counts": counts(rows),
         "papers": [paper],
         "rows": rows,
+        "readings": [reading for reading in document["readings"] if reading["paper"] == name],
         "figures": [figure for figure in document["figures"] if figure["paper"] == name],
         "runs": [run for run in document["runs"] if run["paper"] == name],
     }

@@ -28,6 +28,7 @@ from tinytail.reproduction.records import (
     Experiment,
     Figure,
     Paper,
+    Reading,
     SideBySide,
     Trace,
 )
@@ -368,6 +369,32 @@ def test_the_page_is_what_the_results_give(results: tuple[dict[str, Any], Path])
     assert "| synthetic | 1 | 1 | 0 |" in page
     assert "## Two runs" in page
     assert "| `ttflash` | again | dtrs | 75.0 | 1.00× |" in page
+
+
+def test_rows_are_measured_again_under_other_readings_which_judge_nothing(
+    fakes: FakeNative, store: Store
+) -> None:
+    for design, scale in (("base", 1.0), ("ttflash", 3.0)):
+        fakes.runs[f"{design}+no-gc"] = lambda *_, d=design, s=scale: fake_result(d, scale=s)
+    of = paper(
+        experiments=(experiment(designs=("base", "ttflash", "base+no-gc", "ttflash+no-gc")),),
+        readings=(
+            Reading("No GC", "GC takes no time.", ("fake.ratio",), overlay="no-gc"),
+            Reading("Another drive", "It is.", ("fake.ratio",), experiments={"small": "gone"}),
+        ),
+    )
+    of = replace(of, experiments={**of.experiments, "gone": experiment("gone", quick=None)})
+    document = session.execute(session.Wanted([(of, of.rows["fake.ratio"])], "quick", store))
+    assert document["rows"][0]["measured"] == pytest.approx(1.0)
+    assert document["rows"][0]["verdict"] == "reproduced"
+    found = [reading["rows"][0] for reading in document["readings"]]
+    assert found[0]["measured"] == pytest.approx(3.0)
+    assert found[0]["verdict"] == "deviates"
+    assert (found[1]["verdict"], found[1]["lacks"]) == ("not-run", "runs in the full tier only")
+    page = pages.page(session.of_paper(document, "fake"))
+    assert "### No GC\n\nGC takes no time." in page
+    assert "| `fake.ratio` | 1.0 x | 1 x | 3 x | deviates |" in page
+    assert "| `fake.ratio` | 1.0 x | 1 x | – | not-run: runs in the full tier only |" in page
 
 
 def test_the_kinds_of_values_of_a_figure_are_checked(

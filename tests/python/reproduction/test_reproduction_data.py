@@ -21,7 +21,7 @@ from tinytail.reproduction.certified import Certified
 from tinytail.reproduction.logs import PERCENTS, SLOW_US, Log, Logged, classes
 from tinytail.reproduction.paper_files import papers, select
 from tinytail.reproduction.prepare import Unavailable
-from tinytail.reproduction.records import Experiment, Paper, Row, Trace
+from tinytail.reproduction.records import Experiment, Paper, Reading, Row, Trace
 from tinytail.reproduction.store import Outcome
 
 ROWS = [(paper, row) for paper in papers() for row in paper.rows.values()]
@@ -72,13 +72,15 @@ class Asked:
 
     tier = "quick"
 
-    def __init__(self, paper: Paper) -> None:
+    def __init__(self, paper: Paper, reading: Reading | None = None) -> None:
         self.paper = paper
+        self.reading = reading or Reading("as judged", "", ())
         self.experiments: set[str] = set()
         self.inputs = self
 
     def outcome(self, experiment: str, design: str) -> Outcome:
-        assert design in self.paper.experiments[experiment].designs
+        run = self.paper.experiments[self.reading.experiment(experiment)]
+        assert self.reading.design(design) in run.designs
         self.experiments.add(experiment)
         document = fake_result(design)
         percents = [float(p) for p in range(1, 100)] + [99.9, 100.0]
@@ -163,6 +165,23 @@ def test_measures_give_what_conditions_name_and_ask_for_what_rows_name(
         conditions.holds(condition, values)
     asked = lab.experiments - set(paper.experiments_of(row))
     assert not asked, f"{row.id} does not name {asked}"
+
+
+@pytest.mark.parametrize(
+    ("paper", "reading"),
+    [(paper, reading) for paper in papers() for reading in paper.readings],
+    ids=lambda each: each.title,
+)
+def test_other_readings_are_run_for_all_their_rows(paper: Paper, reading: Reading) -> None:
+    assert reading.rows
+    for name in reading.rows:
+        measure = paper.rows[name].measure
+        assert measure is not None
+        arguments = {key: value for key, value in measure.items() if key != "use"}
+        lab: Any = Asked(paper, reading)
+        values = paper.measures[measure["use"]](lab, **arguments)
+        for condition in paper.rows[name].accept:
+            conditions.holds(condition, values)
 
 
 @pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)

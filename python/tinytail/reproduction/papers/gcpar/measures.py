@@ -132,15 +132,12 @@ def affected_gains(
     design: str,
     kind: Kind,
     beside: Sequence[str] | None = None,
-    other_rule: str | None = None,
 ) -> Values:
     """By how many percent the requests that GC affects under the baseline are faster.
 
     The mean over volumes, its least and most; `still_affected` compares the requests that GC
     affects under each design itself. `fewest` is how many requests GC affects under the baseline
-    in the volume with the fewest. `beside` are other experiments of the same volumes, `other_rule`
-    an overlay of all designs that says when GC starts and stops, under which `block_by_block` and
-    its least and most are.
+    in the volume with the fewest. `beside` are other experiments of the same volumes.
     """
     gains = _affected_gains(lab, experiments, baseline, design, kind)
     found: Values = {
@@ -157,12 +154,6 @@ def affected_gains(
     if beside is not None:
         others = _affected_gains(lab, beside, baseline, design, kind)
         found["beside"] = fmean(others.values())
-    if other_rule is not None:
-        base, ruled = f"{baseline}+{other_rule}", f"{design}+{other_rule}"
-        others = _affected_gains(lab, experiments, base, ruled, kind)
-        found["block_by_block"] = fmean(others.values())
-        found["block_by_block_least"] = min(others.values())
-        found["block_by_block_most"] = max(others.values())
     return found
 
 
