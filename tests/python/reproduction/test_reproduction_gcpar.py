@@ -383,7 +383,7 @@ def test_a_recording_takes_the_place_of_its_stand_in(tmp_path: Path) -> None:
     file.write_text("".join(f"{line}\n" for line in lines), "ascii")
     with Lab(GCPAR, "full", Store(tmp_path / "kept"), {"mds_0": str(file)}) as lab:
         specs: list[Any] = [run.spec for run in lab.runs("volumes.mds_0")]
-        assert [spec.workload for spec in specs] == [str(file)] * 7
+        assert [spec.workload for spec in specs] == [str(file)] * 8
         assert not lab.inputs.is_stand_in(GCPAR.traces["mds_0"])
         assert lab.inputs.is_stand_in(GCPAR.traces["hm_0"])
     assert trace.describe_trace(file).requests == 100
