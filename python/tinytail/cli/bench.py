@@ -34,6 +34,9 @@ def bench(
 ) -> int:
     """Measure the simulator's own speed and memory.
 
+    Where `perf` is installed and may sample, each case shows what share of its time each room of
+    the engine took, its starting state included.
+
     Parameters
     ----------
     cases
@@ -58,6 +61,9 @@ def bench(
     problem = write_output(output, lambda: benches.to_json(done, partial=partial))
     console = console_beside(output)
     console.print(bench_view(done))
+    for case in done:
+        if case.get("room_percent"):
+            console.print(rooms_line(case), markup=False, soft_wrap=True)
     errors = [] if problem is None else [str(problem)]
     if finished:
         errors += [kind_of(job.error)[1] for job in jobs if job.error is not None]
@@ -68,6 +74,12 @@ def bench(
     if not finished:
         return INTERRUPTED
     return RUN_FAILED if errors else OK
+
+
+def rooms_line(case: Mapping[str, Any]) -> str:
+    """The share of a case's time in each room, in one line."""
+    shares = ", ".join(f"{room} {share:.0f}" for room, share in case["room_percent"].items())
+    return f"{case['name']}, % of time by room: {shares}"
 
 
 # Figures that a table of bench cases has columns for within 80 characters.

@@ -6,12 +6,18 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from tinytail.cli import shares
 from tinytail.engine import native
 from tinytail.engine.jobs import Job, ProgressCallback, Runner
 from tinytail.errors import RunError, TinytailError, UsageError, suggestion
@@ -58,10 +64,11 @@ def run_here(case: str) -> dict[str, Any]:
 
 
 class Apart:
-    """A case in another process, and its switch."""
+    """A case in another process, and its switch. `sampled`: with the share of time of each room."""
 
-    def __init__(self, case: str) -> None:
+    def __init__(self, case: str, *, sampled: bool = False) -> None:
         self.case = case
+        self._sampled = sampled
         self._process: subprocess.Popen[str] | None = None
         self._cancelled = False
 
@@ -81,7 +88,13 @@ class Apart:
         """Ends the process."""
         self._cancelled = True
         if self._process is not None:
-            self._process.kill()
+            self._kill(self._process)
+
+    @staticmethod
+    def _kill(process: subprocess.Popen[str]) -> None:
+        # With what it has started, in its group: perf does not take the case along.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
     def run(self) -> dict[str, Any]:
         """Runs the case and waits for its document.
@@ -89,8 +102,17 @@ class Apart:
         Raises:
             RunError: the case failed.
         """
+        if not self._sampled:
+            return self._run([*COMMAND, self.case])
+        with tempfile.TemporaryDirectory(prefix="tinytail-bench-") as folder:
+            samples = Path(folder) / "samples"
+            document = self._run(shares.sampled([*COMMAND, self.case], samples))
+            return document | {"room_percent": shares.by_room(samples)}
+
+    def _run(self, command: Sequence[str]) -> dict[str, Any]:
         with subprocess.Popen(
-            [*COMMAND, self.case],
+            command,
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -98,7 +120,7 @@ class Apart:
             encoding="utf-8",
         ) as self._process:
             if self._cancelled:
-                self._process.kill()
+                self._kill(self._process)
             out, said = self._process.communicate()
         if self._process.returncode != 0:
             why = said.strip() or f"it ended with status {self._process.returncode}"
@@ -116,8 +138,9 @@ def run(
         The cases, each with its document or its error, and whether all came to their end.
     """
     runner = Runner(1)
+    sampled = shares.at_hand()
     for case in cases:
-        apart = Apart(case)
+        apart = Apart(case, sampled=sampled)
         runner.add(Job(case, apart.run, apart))
 
     def report() -> None:

@@ -17,7 +17,7 @@ import tinytail
 from commands import RunCommand, read_json
 from endings import fail, interrupt_then_finish
 from fake_native import FakeControl, FakeNative, result
-from tinytail.cli import bench_cases
+from tinytail.cli import bench as bench_command, bench_cases, shares
 from tinytail.server import speed as serving_bench
 from tinytail.terminal.console import JsonOutput
 
@@ -471,6 +471,28 @@ def test_bench_shows_and_writes_each_case(
     assert by_name.code == 0
     assert "12.5" in by_name.out
     assert "floor" not in by_name.out
+
+
+def test_shares_of_time_count_for_the_room_of_a_function() -> None:
+    report = """# Overhead  Shared Object     Symbol
+#
+    40.50%  _native.abi3.so   [.] tinytail_core::gc::step::<impl tinytail_core::flash::E>::step  -
+    20.25%  _native.abi3.so   [.] <tinytail_core::event::Lanes as tinytail_core::event::E>::pop
+    10.00%  _native.abi3.so   [.] tinytail_core::gc::lock::release
+     5.00%  _native.abi3.so   [.] tinytail_metrics::series::Series::add
+     4.00%  [kernel.kallsyms] [k] clear_page_erms
+     3.00%  libc.so.6         [.] __memmove
+     0.40%  libm.so.6         [.] log
+"""
+    assert shares.rooms_of(report) == {
+        "gc": 50.5,
+        "event": 20.2,
+        "metrics": 5.0,
+        "kernel": 4.0,
+        "libc.so.6": 3.0,
+    }
+    line = bench_command.rooms_line({"name": "x", "room_percent": {"gc": 50.5, "event": 20.2}})
+    assert line == "x, % of time by room: gc 50, event 20"
 
 
 def test_the_served_drive_is_a_bench_case_where_fio_is(
