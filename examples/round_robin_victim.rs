@@ -16,8 +16,9 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use tinytail_core::ids::{BlockGroup, Pool};
-use tinytail_core::policy::{Victim, VictimPolicy};
-use tinytail_core::view::View;
+use tinytail_core::policy::Victim;
+use tinytail_core::policy::view::View;
+use tinytail_core::techniques::VictimPolicy;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{RunError, Spec, run, run_with_policies};

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-POLICY = ROOT / "crates" / "core" / "src" / "policy"
+TECHNIQUES = ROOT / "crates" / "core" / "src" / "techniques"
 PAGE = ROOT / "docs" / "reference" / "techniques.md"
 
 INTERFACE = re.compile(
@@ -32,10 +32,10 @@ def manual(path: Path) -> str:
 
 def page() -> str:
     """The whole page."""
-    source = (POLICY / "mod.rs").read_text("utf-8")
+    source = (TECHNIQUES / "mod.rs").read_text("utf-8")
     questions = {
         trait: " ".join(line.strip().removeprefix("///").strip() for line in comment.splitlines())
-        for comment, trait in QUESTION.findall((POLICY / "interface.rs").read_text("utf-8"))
+        for comment, trait in QUESTION.findall((TECHNIQUES.parent / "policy" / "interface.rs").read_text("utf-8"))
     }
     parts = [
         "# Techniques\n",
@@ -45,7 +45,7 @@ def page() -> str:
     for interface in INTERFACE.finditer(source):
         parts.append(f"## `[{interface['section']}]`\n\n{questions[interface['trait']]}\n")
         for row in ROW.finditer(interface["rows"]):
-            file = POLICY.joinpath(*row["path"].split("::")).with_suffix(".rs")
+            file = TECHNIQUES.joinpath(*row["path"].split("::")).with_suffix(".rs")
             title, _, body = manual(file).partition("\n")
             link = file.relative_to(ROOT).as_posix()
             heading = f"### `{row['name']}`: {title}"

@@ -2,7 +2,7 @@
 
 use crate::design::Design;
 use crate::observe::Observer;
-use crate::view::View;
+use crate::policy::view::View;
 
 /// The policies and the observer of a drive.
 pub trait Context {

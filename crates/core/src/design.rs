@@ -1,9 +1,10 @@
 //! A design: one technique for each policy interface, and the parameters of GC. Written as TOML files that compose.
 
 use crate::device::Device;
-use crate::policy::{
-    DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, Reach,
-    ReadPlanPolicy, ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy,
+use crate::policy::Reach;
+use crate::techniques::{
+    DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, ReadPlanPolicy,
+    ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

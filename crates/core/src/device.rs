@@ -8,12 +8,10 @@ use tinytail_config::{ConfigError, Decimal, Document, Faults, OneOf, Place, Tabl
 mod check;
 mod derived;
 mod errors;
-mod measured_layout;
 mod page_class;
 
 pub use derived::{Bandwidth, Derived};
 pub use errors::{Errors, Rate};
-pub use measured_layout::{MeasuredLayout, PageTime, measured_layout};
 pub use page_class::PageClassLayout;
 
 /// The most planes a die may have: a plane's classes of waiting work take eight bits of a 64-bit mask.

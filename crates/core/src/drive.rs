@@ -2,6 +2,7 @@
 //!
 //! It owns no clock: the simulator drives it in virtual time, an emulator may drive the same type in wall-clock time.
 
+use crate::commands::{Command, CommandKind};
 use crate::context::{Context, Watched};
 use crate::counters::Counters;
 use crate::crash::power::{PowerError, Recovery};
@@ -13,20 +14,19 @@ use crate::ftl::Tables;
 use crate::ftl::above::WithFtl;
 use crate::ftl::state::Ftl;
 use crate::gc::state::Gcs;
-use crate::host::Command;
 use crate::host::state::Host;
 use crate::host::tiers::{Tiers, WithHost};
 use crate::ids::Lpn;
 use crate::observe::{Completion, NullObserver, Observer, TrafficClass};
+use crate::oracle::{Fault, Oracle};
 use crate::policy::answers::Reach;
 use crate::policy::interface::{GcTrigger, Place, ReadPlan};
+use crate::policy::view::View;
 use crate::raid::active::Violation;
 use crate::raid::front::WithRaid;
 use crate::raid::state::Raid;
 use crate::timer::{Timer, Timers};
 use crate::units::Ns;
-use crate::verify::oracle::{Fault, Oracle};
-use crate::view::View;
 use thiserror::Error;
 use tinytail_config::ConfigError;
 
@@ -115,7 +115,41 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Read-only access to everything, as policies have it.
     pub fn view(&self) -> View<'_> {
-        View::new(&self.flash, &self.up.ftl, &self.up.up.raid, &self.up.up.up.host)
+        View::new(&self.flash, &self.up.ftl, &self.up.up.raid)
+    }
+
+    /// Which locks are taken, for a run in which requests stop completing.
+    pub fn explain_standstill(&self) -> String {
+        let (ftl, raid, host) = (&self.up.ftl, &self.up.up.raid, &self.up.up.up.host);
+        let mut lines = vec![format!("{} requests are outstanding at {} ns.", host.outstanding(), self.flash.now)];
+        let reads = host.in_device(CommandKind::Read);
+        let writes = host.in_device(CommandKind::Write);
+        lines.push(format!("{reads} reads and {writes} writes are in the device."));
+        if raid.buffer.is_full() {
+            lines.push(format!(
+                "The write buffer is full: {} pages, {} of them in flight.",
+                raid.buffer.occupied(),
+                raid.buffer.in_flight()
+            ));
+        }
+        if let Some(rain) = &raid.rain {
+            lines.push(format!(
+                "{} stripes are on their way, and {} of their pages wait in RAM for GCs.",
+                rain.on_their_way(),
+                rain.deferred()
+            ));
+        }
+        if let Some(late_bound) = &ftl.late_bound {
+            let [emergency, external, background] = [0, 1, 2].map(|line: usize| late_bound.queues[line].len());
+            lines.push(format!(
+                "{external} pages of the host wait for a die that could take them, {emergency} of urgent GCs and {background} of others."
+            ));
+        }
+        self.flash.explain(&mut lines, |plane| {
+            let (erased, gc) = (ftl.tables.free_pages(plane), ftl.gc.of(plane).state);
+            format!("{erased} pages are erased, its GC is {gc:?}")
+        });
+        lines.join(" ")
     }
 
     /// What is done for these takes no time of dies and channels from now on, and for parity no computing either. Policies
@@ -206,11 +240,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Requests that have not completed.
     pub fn outstanding(&self) -> usize {
         self.up.up.up.host.outstanding()
-    }
-
-    /// Which locks are taken, for a run in which requests stop completing.
-    pub fn explain_standstill(&self) -> String {
-        self.view().explain_standstill()
     }
 
     /// Brings near what a command will need first. A hint, to be given some requests ahead.
@@ -351,7 +380,7 @@ impl<O: Observer, Q: EventQueue> Context for Drive<O, Q> {
 
     #[inline(always)]
     fn ask<R>(&mut self, question: impl FnOnce(&mut Design, View<'_>) -> R) -> R {
-        question(&mut self.up.up.up.up.policies, View::new(&self.flash, &self.up.ftl, &self.up.up.raid, &self.up.up.up.host))
+        question(&mut self.up.up.up.up.policies, View::new(&self.flash, &self.up.ftl, &self.up.up.raid))
     }
 
     #[inline(always)]

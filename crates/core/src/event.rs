@@ -6,6 +6,10 @@
 use crate::units::{Ns, TIME_MAX};
 use std::collections::BTreeSet;
 
+/// Slots that belong to no die and no channel: the RAM, the earliest timer, the fixed time of commands, and the two directions of
+/// the link.
+pub(crate) const EXTRA_SLOTS: u32 = 5;
+
 const SLOT_BITS: u32 = 13;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 const EMPTY: u64 = u64::MAX;

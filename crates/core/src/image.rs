@@ -15,71 +15,13 @@ use crate::device::{Device, Geometry, StartingState};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::Aged;
 use crate::ids::{Lpn, NONE};
+use crate::precondition::Aged;
 use crate::raid::front::{Front, WithRaid};
+pub use crate::stream::{Exhausted, LoadError, Sink, Source};
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
-
-/// Takes the bytes of an image.
-pub trait Sink {
-    /// Why bytes could not be taken.
-    type Error;
-    /// Takes some bytes.
-    ///
-    /// # Errors
-    /// Whatever keeps the sink from taking them.
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
-}
-
-/// Gives the bytes of an image.
-pub trait Source {
-    /// Why there are no bytes.
-    type Error;
-    /// Fills a slice with the next bytes.
-    ///
-    /// # Errors
-    /// Fewer bytes than asked for, or whatever else keeps the source from giving them.
-    fn take(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error>;
-}
-
-impl Sink for Vec<u8> {
-    type Error = Infallible;
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
-        self.extend_from_slice(bytes);
-        Ok(())
-    }
-}
-
-/// Bytes that gave out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exhausted;
-
-impl Source for &[u8] {
-    type Error = Exhausted;
-    fn take(&mut self, bytes: &mut [u8]) -> Result<(), Exhausted> {
-        let (taken, rest) = self.split_at_checked(bytes.len()).ok_or(Exhausted)?;
-        bytes.copy_from_slice(taken);
-        *self = rest;
-        Ok(())
-    }
-}
-
-/// Why an image could not be loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LoadError<E> {
-    /// Its source gave out.
-    Source(E),
-    /// Its bytes are those of no drive: which part, and why.
-    Faulty(String),
-}
-
-impl<E> From<E> for LoadError<E> {
-    fn from(error: E) -> Self {
-        Self::Source(error)
-    }
-}
 
 /// What device and design must agree in with an image: everything that decides where data may lie.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -351,38 +293,6 @@ fn take_u32<S: Source>(source: &mut S) -> Result<u32, S::Error> {
     Ok(u32::from_le_bytes(bytes))
 }
 
-/// Bytes that cross at a time.
-const CHUNK: usize = 1 << 16;
-
-/// Gives numbers of `N` bytes.
-pub(crate) fn put_all<S: Sink, T: Copy, const N: usize>(sink: &mut S, items: &[T], encode: impl Fn(T) -> [u8; N]) -> Result<(), S::Error> {
-    let mut bytes = [0; CHUNK];
-    for items in items.chunks(CHUNK / N) {
-        for (bytes, &item) in bytes.as_chunks_mut::<N>().0.iter_mut().zip(items) {
-            *bytes = encode(item);
-        }
-        sink.put(&bytes[..items.len() * N])?;
-    }
-    Ok(())
-}
-
-/// Takes numbers of `N` bytes.
-pub(crate) fn take_all<S: Source, T, const N: usize>(
-    source: &mut S,
-    items: &mut [T],
-    decode: impl Fn([u8; N]) -> T,
-) -> Result<(), S::Error> {
-    let mut bytes = [0; CHUNK];
-    for items in items.chunks_mut(CHUNK / N) {
-        let bytes = &mut bytes[..items.len() * N];
-        source.take(bytes)?;
-        for (item, &bytes) in items.iter_mut().zip(bytes.as_chunks::<N>().0) {
-            *item = decode(bytes);
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -454,8 +364,8 @@ mod tests {
         let mut hashes = [&mut aged, &mut loaded].map(|drive| {
             drive.wake();
             for turn in 0..400u64 {
-                let kind = if turn % 3 == 0 { crate::host::CommandKind::Read } else { crate::host::CommandKind::Write };
-                let command = crate::host::Command { kind, sector: turn * 37 % 150, sectors: 8, critical: false };
+                let kind = if turn % 3 == 0 { crate::commands::CommandKind::Read } else { crate::commands::CommandKind::Write };
+                let command = crate::commands::Command { kind, sector: turn * 37 % 150, sectors: 8, critical: false };
                 drive.submit(turn * 3000, command).unwrap();
             }
             drive.advance(10_000_000);
@@ -515,7 +425,7 @@ mod tests {
                 prop_assert_eq!(drive.audit(), Ok(()));
                 drive.wake();
                 for turn in 0..60u64 {
-                    let command = crate::host::Command { kind: crate::host::CommandKind::Write, sector: turn * 40 % 150, sectors: 8, critical: false };
+                    let command = crate::commands::Command { kind: crate::commands::CommandKind::Write, sector: turn * 40 % 150, sectors: 8, critical: false };
                     drive.submit(turn * 3000, command).unwrap();
                 }
                 drive.advance(10_000_000);

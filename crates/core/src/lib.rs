@@ -14,6 +14,8 @@ macro_rules! check {
 pub(crate) use check;
 
 pub mod attribution;
+mod buffer;
+pub mod commands;
 pub(crate) mod context;
 pub mod counters;
 pub mod crash;
@@ -30,11 +32,17 @@ pub mod image;
 mod media;
 mod mem;
 pub mod observe;
+mod oracle;
 pub mod policy;
+pub mod precondition;
 pub mod raid;
 pub mod request_timeline;
 #[cfg(test)]
 mod schema;
+mod slab;
+mod stream;
+pub mod stripes;
+pub mod techniques;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]
@@ -43,6 +51,5 @@ mod timer;
 mod traits;
 pub mod units;
 mod verify;
-pub mod view;
 
-pub use verify::oracle::Fault;
+pub use oracle::Fault;

@@ -1,12 +1,12 @@
 //! What a run observes: the causes of every nanosecond of a request, and the requests themselves.
 
 pub use crate::attribution::parts::*;
+use crate::attribution::slot_waits::Mix;
 use crate::attribution::trail::{GcRecord, Passage, Run, Use};
-pub use crate::host::completion::Completion;
-use crate::host::slot_waits::Mix;
+pub use crate::commands::completion::Completion;
 use crate::ids::PlaneIx;
+use crate::policy::view::View;
 use crate::units::Ns;
-use crate::view::View;
 use std::borrow::Cow;
 
 /// What the latency of a request is attributed to: its time in the device, and its wait in the host for a slot.

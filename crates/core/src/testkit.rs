@@ -8,27 +8,28 @@ use crate::ftl::{Claimant, Tables};
 use crate::gc::state::GcState;
 use crate::gc::state::Gcs;
 use crate::ids::{BlockGroup, PlaneIx, Pool};
-use crate::policy::destage::lru::Lru;
-use crate::policy::gc_gate::free::Free;
-use crate::policy::gc_lock::blocking::Blocking;
-use crate::policy::gc_trigger::watermark::Watermark;
-use crate::policy::order::fifo::Fifo;
-use crate::policy::page_choice::any::Any;
-use crate::policy::pairing::none::Nothing;
-use crate::policy::place::static_order::StaticOrder;
-use crate::policy::read_plan::direct::Direct;
-use crate::policy::scrub::never::Never as NoScrub;
-use crate::policy::suspend::never::Never;
-use crate::policy::victim::greedy::Greedy;
-use crate::policy::wear_level::never::Never as NoLevelling;
-use crate::policy::{
-    DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, ReadPlanPolicy,
-    Scope, ScrubPolicy, SuspendPolicy, Victim, VictimPolicy, WearLevelPolicy,
-};
+use crate::policy::view::View;
+use crate::policy::{Scope, Victim};
 use crate::raid::active::Rain;
-use crate::raid::stripes::Stripes;
+use crate::stripes::Stripes;
+use crate::techniques::destage::lru::Lru;
+use crate::techniques::gc_gate::free::Free;
+use crate::techniques::gc_lock::blocking::Blocking;
+use crate::techniques::gc_trigger::watermark::Watermark;
+use crate::techniques::order::fifo::Fifo;
+use crate::techniques::page_choice::any::Any;
+use crate::techniques::pairing::none::Nothing;
+use crate::techniques::place::static_order::StaticOrder;
+use crate::techniques::read_plan::direct::Direct;
+use crate::techniques::scrub::never::Never as NoScrub;
+use crate::techniques::suspend::never::Never;
+use crate::techniques::victim::greedy::Greedy;
+use crate::techniques::wear_level::never::Never as NoLevelling;
+use crate::techniques::{
+    DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, ReadPlanPolicy,
+    ScrubPolicy, SuspendPolicy, VictimPolicy, WearLevelPolicy,
+};
 use crate::traits::Traits;
-use crate::view::View;
 use tinytail_config::{Document, Faults, Place, decode};
 
 /// The over-provisioning of a drive that shows its host `logical` of `physical` pages.
@@ -131,7 +132,6 @@ pub struct Parts {
     pub flash: crate::flash::Flash,
     pub ftl: Ftl,
     pub raid: crate::raid::state::Raid,
-    pub host: crate::host::state::Host,
 }
 
 impl Parts {
@@ -141,12 +141,11 @@ impl Parts {
             flash: crate::flash::Flash::new(device, traits),
             ftl: Ftl::new(device, &traits, tables, gc, Some((10, 2))),
             raid: crate::raid::state::Raid::new(device, None, false),
-            host: crate::host::state::Host::new(device),
         }
     }
 
     pub fn view(&self) -> View<'_> {
-        View::new(&self.flash, &self.ftl, &self.raid, &self.host)
+        View::new(&self.flash, &self.ftl, &self.raid)
     }
 }
 

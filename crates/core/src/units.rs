@@ -45,3 +45,15 @@ impl Divisor {
         (number - quotient * self.by, quotient)
     }
 }
+
+/// Scales a random 64-bit number to 0 ..= below - 1.
+pub(crate) fn bounded(random: u64, below: u64) -> u64 {
+    ((u128::from(random) * u128::from(below)) >> 64) as u64
+}
+
+/// Brings items into a random order.
+pub(crate) fn shuffle(random: &mut impl rand_core::Rng, items: &mut [u32]) {
+    for index in (1..items.len()).rev() {
+        items.swap(index, bounded(random.next_u64(), index as u64 + 1) as usize);
+    }
+}

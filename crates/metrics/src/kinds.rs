@@ -4,7 +4,7 @@
 use crate::{Histogram, LatencySummary, percent};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::observe::Completion;
 use tinytail_core::units::{Ns, SECTOR_BYTES};
 

@@ -28,10 +28,10 @@ use series::{Series, SeriesSummary};
 use slowest::Slowest;
 use std::collections::BTreeMap;
 use timeline::Timeline;
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::observe::{Completion, Observer, PART_NAMES, PARTS, RequestAttribution};
+use tinytail_core::policy::view::View;
 use tinytail_core::units::{Ns, SECTOR_BYTES};
-use tinytail_core::view::View;
 
 /// The tails that are attributed apart: one request in so many of a kind belongs to each, the slowest, rounded up. They are those
 /// beyond p90 to p99.999.

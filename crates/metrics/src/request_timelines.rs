@@ -11,13 +11,13 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::path::Path;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::device::Device;
-use tinytail_core::host::CommandKind;
 use tinytail_core::ids::PlaneIx;
 use tinytail_core::observe::{Completion, Observer, PART_NAMES, RequestAttribution};
+use tinytail_core::policy::view::View;
 use tinytail_core::request_timeline::{GcRecord, NOBODY, Run, Segment, TraceBuilder, Use};
 use tinytail_core::units::Ns;
-use tinytail_core::view::View;
 
 /// Which requests' timelines are kept.
 #[derive(Debug, Clone, Default)]

@@ -7,10 +7,10 @@
 use crate::classes::{Classed, class_from, classes};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::observe::Completion;
+use tinytail_core::policy::view::View;
 use tinytail_core::units::{Ns, SECOND};
-use tinytail_core::view::View;
 
 /// Windows at most, if nobody asks for another number.
 pub const WINDOWS: u32 = 200;

@@ -195,7 +195,7 @@ fn kept_at(words: &[u32], at: usize) -> Kept<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tinytail_core::host::CommandKind;
+    use tinytail_core::commands::CommandKind;
     use tinytail_core::observe::{ARRAY, Attribution, DIE};
 
     /// A read with two causes.

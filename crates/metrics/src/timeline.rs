@@ -18,12 +18,12 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use thiserror::Error;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::device::Device;
-use tinytail_core::host::CommandKind;
 use tinytail_core::observe::{Completion, RequestAttribution};
+use tinytail_core::policy::view::View;
 use tinytail_core::request_timeline::{GcRecord, NOBODY, Run, Segment, TraceBuilder, Use};
 use tinytail_core::units::{Ns, SECOND};
-use tinytail_core::view::View;
 
 /// Slices that a timeline holds at most, if nobody asks for another number: some 120 MB, which Perfetto still opens.
 pub const SLICES_MAX: u64 = 10_000_000;

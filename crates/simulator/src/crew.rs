@@ -4,7 +4,7 @@ use crate::run::thread_cpu_seconds;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use tinytail_core::ftl::ageing::Workers;
+use tinytail_core::precondition::Workers;
 
 /// Threads of this process that are at work.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);

@@ -3,7 +3,7 @@
 use crate::run::RunError;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::units::SECTOR_BYTES;
 use tinytail_metrics::kinds::{Kind, Kinds, Limits, SLICES_MAX};
 

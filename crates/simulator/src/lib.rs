@@ -10,6 +10,7 @@ mod documents;
 pub mod fitting;
 pub mod image;
 pub mod kinds;
+pub mod measured_layout;
 pub mod outcome;
 pub mod play;
 pub mod power;

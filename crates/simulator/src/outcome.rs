@@ -21,7 +21,7 @@ use tinytail_core::counters::{Counters, Reported};
 use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
-use tinytail_core::ftl::ageing::Aged;
+use tinytail_core::precondition::Aged;
 use tinytail_core::units::{Ns, SECOND};
 use tinytail_metrics::distribution::Distribution;
 use tinytail_metrics::intervals::Interval;

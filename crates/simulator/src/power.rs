@@ -8,10 +8,10 @@ use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 use tinytail_config::Decimal;
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::crash::power::{Comparison, Recovery};
 use tinytail_core::device::{Device, Errors};
 use tinytail_core::drive::Drive;
-use tinytail_core::host::{Command, CommandKind};
 use tinytail_metrics::Metrics;
 
 /// Commands that the host keeps under way.

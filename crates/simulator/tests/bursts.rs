@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::drive::Drive;
-use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::units::{MS, Ns};
 use tinytail_simulator::catalog;

@@ -1,13 +1,13 @@
 //! The devices that come with tinytail: their papers' numbers, and the drive against what follows from their data.
 
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::design::Design;
 use tinytail_core::device::{AgeingMethod, Bandwidth, Derived, Device};
 use tinytail_core::drive::Drive;
-use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::observe::{Completion, NullObserver};
-use tinytail_core::policy::order::read_first::{Channel, ReadFirst};
-use tinytail_core::policy::pairing::same_offset::SameOffset;
-use tinytail_core::policy::{OrderPolicy, PairingPolicy};
+use tinytail_core::techniques::order::read_first::{Channel, ReadFirst};
+use tinytail_core::techniques::pairing::same_offset::SameOffset;
+use tinytail_core::techniques::{OrderPolicy, PairingPolicy};
 use tinytail_core::units::{Ns, SECOND};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;

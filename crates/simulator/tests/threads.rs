@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
-use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::units::{MS, Ns, US};
 use tinytail_simulator::catalog;

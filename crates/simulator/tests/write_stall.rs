@@ -1,8 +1,8 @@
 //! Writes that get nowhere while reads go on: the run ends and says so.
 
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
-use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::units::US;
 use tinytail_simulator::catalog;

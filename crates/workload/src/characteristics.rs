@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use roaring::RoaringTreemap;
 use serde::Serialize;
-use tinytail_core::host::{Command, CommandKind};
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::SECTOR_BYTES;
 
 use crate::burstiness::Burstiness;

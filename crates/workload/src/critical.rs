@@ -1,6 +1,6 @@
 //! Writes that are marked as critical.
 
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 
 use crate::error::WorkloadError;
 use crate::source::{Arrival, Note, Source};

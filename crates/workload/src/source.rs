@@ -1,6 +1,6 @@
 //! A stream of requests.
 
-use tinytail_core::host::Command;
+use tinytail_core::commands::Command;
 use tinytail_core::units::Ns;
 
 use crate::error::WorkloadError;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use flate2::write::GzEncoder;
 use serde::Serialize;
 use tempfile::NamedTempFile;
-use tinytail_core::host::Command;
+use tinytail_core::commands::Command;
 use tinytail_core::units::Ns;
 
 use crate::error::WorkloadError;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::units::{MS, SECOND, US};
 use tinytail_workload::{
     Arrival, InputKind, Pacing, SourceContext, Stream, Timing, TraceOptions, Workload, WorkloadError, check_file, describe, list,

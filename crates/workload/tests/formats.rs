@@ -2,7 +2,7 @@
 
 use crate::support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, read, took, write, zstd};
 use proptest::prelude::*;
-use tinytail_core::host::{Command, CommandKind};
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::{MS, SECOND, US};
 use tinytail_workload::{AddressUnit, Arrival, Event, Pacing, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_workload::{
     Arrival, CheckedClaim, InputKind, Pacing, SourceContext, TraceOptions, Workload, WorkloadError, check_file, describe, list,
 };

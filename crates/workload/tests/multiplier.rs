@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::units::{Ns, SECOND};
 use tinytail_workload::{Arrival, SourceContext, TraceOptions, Workload, WorkloadError, check_file, describe};
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::Folder;
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_workload::{Event, Trace, TraceOptions, Workload};
 
 /// What the README says of a trace, and what must be given to read it.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::units::{SECOND, TIME_MAX};
 use tinytail_workload::{
     Arrival, Characteristics, InputKind, Pacing, SourceContext, TraceOptions, Transform, Workload, WorkloadError, check_file, describe,

@@ -104,7 +104,7 @@ def test_links_lead_somewhere(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_paths_that_are_mentioned_exist(name: str) -> None:
     # The example of how a technique is added names files that are for the reader to write.
-    to_be_written = {"crates/core/src/policy/victim/round_robin.rs", "designs/round-robin.toml"}
+    to_be_written = {"crates/core/src/techniques/victim/round_robin.rs", "designs/round-robin.toml"}
     roots = "crates|python|devices|designs|workloads|docs|examples|tests"
     for path in re.findall(rf"`((?:{roots})/[^`\s*]*)`", text_of(name)):
         assert path in to_be_written or (ROOT / path).exists(), f"{path} is not there"
@@ -177,7 +177,7 @@ def interfaces() -> dict[str, set[str]]:
     """The techniques of each policy interface, by their names in design files."""
     found = re.findall(
         r"enum \w+Policy for \w+, dispatch_(\w+) \{\n(.*?)^    \}",
-        text_of("crates/core/src/policy/mod.rs"),
+        text_of("crates/core/src/techniques/mod.rs"),
         re.DOTALL | re.MULTILINE,
     )
     return {
@@ -189,7 +189,7 @@ def test_the_page_of_techniques_is_made_from_their_files() -> None:
     made = runpy.run_path(str(ROOT / "tools" / "techniques.py"))["page"]()
     assert made == text_of("docs/reference/techniques.md"), "run tools/techniques.py"
     assert len(interfaces()) >= 8
-    table = text_of("crates/core/src/policy/DECISIONS.md")
+    table = text_of("crates/core/src/techniques/DECISIONS.md")
     for interface, techniques in interfaces().items():
         assert re.search(rf"^\| `{interface}` \|", table, re.MULTILINE), (
             f"{interface} is not in the table of interfaces"

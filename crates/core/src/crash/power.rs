@@ -16,6 +16,7 @@
 //!   controller; on superpage dies padding, so that the write points of all planes stand at one offset again.
 //! - *Restore*: what capacitors have saved is read back from the fastest pages of all dies in equal shares.
 
+use crate::attribution::trail::NOBODY;
 use crate::context::{Context, Watched};
 use crate::design::pages_of_tables;
 use crate::event::EventQueue;
@@ -31,13 +32,12 @@ use crate::ftl::{Claimant, Tables};
 use crate::host::tiers::Tiers;
 use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::{CHANNEL_IDLE, Observer};
+use crate::oracle::{Fault, ReadBack};
 use crate::policy::answers::Reach;
 use crate::policy::interface::{GcTrigger, Place, ReadPlan};
 use crate::raid::active::StripeWrite;
 use crate::raid::state::Raid;
-use crate::request_timeline::NOBODY;
 use crate::units::Ns;
-use crate::verify::oracle::{Fault, ReadBack};
 use thiserror::Error;
 
 /// Bytes of out-of-band data that a scan brings of each page: 4 of its logical page, 8 of its sequence number, and of its block 4 in

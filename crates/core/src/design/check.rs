@@ -4,8 +4,9 @@ use crate::design::{CycleLevels, Design, Destination, StartLevel};
 use crate::device::Device;
 use crate::policy::answers::Reach;
 use crate::policy::combination::{Against, Combination, named};
-use crate::policy::{GcGate, GcGatePolicy, GcLock, GcTrigger, PageChoice, Pairing, Place, Scope};
-use crate::raid::stripes::Stripes;
+use crate::policy::{GcGate, GcLock, GcTrigger, PageChoice, Pairing, Place, Scope};
+use crate::stripes::Stripes;
+use crate::techniques::GcGatePolicy;
 use tinytail_config::{Fault, Faults};
 
 /// Standard deviations that a plane may be from the mean. Stock drives have room for 7.7 or more.

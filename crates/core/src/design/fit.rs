@@ -9,7 +9,7 @@ use crate::device::{AgeingMethod, Device};
 use crate::policy::answers::Reach;
 use crate::policy::interface::Place;
 use crate::policy::thresholds::{Room, Threshold};
-use crate::policy::{GcGatePolicy, GcTriggerPolicy, PairingPolicy, SuspendPolicy};
+use crate::techniques::{GcGatePolicy, GcTriggerPolicy, PairingPolicy, SuspendPolicy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

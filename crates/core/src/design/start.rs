@@ -4,7 +4,8 @@ use crate::design::fit::pages_held;
 use crate::design::{CycleLevels, Design, StartLevel};
 use crate::device::Device;
 use crate::ids::Lpn;
-use crate::policy::{GcTrigger, GcTriggerPolicy, Place, PlacePolicy, VictimPolicy};
+use crate::policy::{GcTrigger, Place};
+use crate::techniques::{GcTriggerPolicy, PlacePolicy, VictimPolicy};
 
 impl Design {
     /// Whether GC never starts, and no design is known of which this one is the twin.

@@ -4,7 +4,7 @@ use crate::design::Design;
 use crate::device::Device;
 use crate::policy::answers::Reach;
 use crate::policy::interface::{GcTrigger, Order, PageChoice, Pairing, Place, Suspend, WearLevel};
-use crate::raid::stripes::Stripes;
+use crate::stripes::Stripes;
 use crate::traits::Traits;
 use crate::units::Ns;
 

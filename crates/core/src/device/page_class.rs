@@ -19,7 +19,7 @@ pub enum PageClassLayout {
 
 impl PageClassLayout {
     /// A block's pages must be a multiple of this.
-    pub(super) fn group(self, classes: u32) -> u32 {
+    pub fn group(self, classes: u32) -> u32 {
         match self {
             Self::Single => classes,
             Self::Pairs => 2 * classes,
@@ -27,7 +27,7 @@ impl PageClassLayout {
     }
 
     /// The class of each of the `pages` pages of a block, which are a multiple of the group.
-    pub(super) fn classes(self, classes: u32, pages: u32) -> Vec<u8> {
+    pub fn classes(self, classes: u32, pages: u32) -> Vec<u8> {
         if self == Self::Pairs {
             return Self::Single.classes(classes, pages / 2).into_iter().flat_map(|class| [class, class]).collect();
         }

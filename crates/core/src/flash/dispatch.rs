@@ -2,6 +2,7 @@
 
 use crate::attribution::parts::{SPACE, TrafficClass};
 use crate::attribution::trail::Passing;
+use crate::event::EXTRA_SLOTS;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::Candidate;
@@ -10,7 +11,7 @@ use crate::flash::die::Phase;
 use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, LOCK_BITS, Op, OpKind, Owner, READ_BITS};
 use crate::flash::suspend::ProgressEvent;
 use crate::flash::upper::{Assembles, Background, Bind, Binds, Ends, Locks, Places, Served, Upper};
-use crate::flash::{EXTRA_SLOTS, TIMERS, Times};
+use crate::flash::{TIMERS, Times};
 use crate::ids::{BlockIx, ChannelIx, DieIx, NONE, PlaneIx, Ppn};
 use crate::timer::Timer;
 use crate::units::Ns;

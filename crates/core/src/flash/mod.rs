@@ -13,9 +13,10 @@ use crate::flash::attribution::{Latencies, Used};
 use crate::flash::bus::Channel;
 use crate::flash::die::{Die, OperationProgress, Phase, PlaneQueues};
 use crate::flash::multi_plane::Partners;
-use crate::flash::op::{Class, Op, OpKind, Owner, Slab};
+use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::registers::Registers;
 use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::slab::Slab;
 use crate::timer::Timers;
 use crate::traits::Traits;
 use crate::units::{Divisor, Ns};
@@ -35,10 +36,7 @@ pub(crate) mod trace;
 pub(crate) mod upper;
 mod waits;
 
-/// Event slots that belong to no die and no channel: the RAM, the earliest timer, the fixed time of commands, and the two
-/// directions of the link.
-pub(crate) const EXTRA_SLOTS: u32 = 5;
-/// Of these, that of the RAM.
+/// Of the extra event slots, that of the RAM.
 pub(crate) const RAM: usize = 0;
 /// That of the earliest timer.
 pub(crate) const TIMERS: usize = 1;

@@ -5,12 +5,13 @@
 //! the die starts nothing but reads: everything else of it is masked, as if it were locked. Where the flash is not said to have
 //! them, only pages that joined a read of GC use a second register, and mask nothing.
 
+use crate::event::EXTRA_SLOTS;
 use crate::event::EventQueue;
+use crate::flash::Engine;
 use crate::flash::bus::{Queued, Wants};
 use crate::flash::die::Phase;
 use crate::flash::op::{Class, Owner};
 use crate::flash::upper::{Ends, ReadsAhead, Upper};
-use crate::flash::{EXTRA_SLOTS, Engine};
 use crate::ids::{DieIx, NONE, PlaneIx};
 
 /// The cache registers of a die's planes.

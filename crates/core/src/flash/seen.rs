@@ -2,9 +2,10 @@
 
 use crate::attribution::parts::{Attribution, CHANNEL_IDLE, TrafficClass};
 use crate::counters::Counters;
+use crate::event::EXTRA_SLOTS;
+use crate::flash::Flash;
 use crate::flash::die::{OperationProgress, Phase};
 use crate::flash::op::{CLASSES, Class};
-use crate::flash::{EXTRA_SLOTS, Flash};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
 

@@ -9,8 +9,8 @@ use crate::flash::upper::{Background, Served, Upper};
 use crate::ftl::state::Ftl;
 use crate::ids::{BlockIx, DieIx, PlaneIx, Ppn};
 use crate::observe::Observer;
+use crate::oracle::Oracle;
 use crate::policy::interface::{Order, Pairing, Suspend};
-use crate::verify::oracle::Oracle;
 
 /// The translation layer with GC, below whatever is above it.
 pub struct WithFtl<U> {

@@ -2,8 +2,8 @@
 
 use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
 use crate::ids::{BlockIx, NONE, PlaneIx};
-use crate::image::{LoadError, Sink, Source, put_all, take_all};
 use crate::mem::prefetch;
+use crate::stream::{LoadError, Sink, Source, put_all, take_all};
 
 impl Tables {
     /// Gives everything that does not follow from the rest.

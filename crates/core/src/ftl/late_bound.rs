@@ -68,7 +68,7 @@ impl LateBound {
     }
 
     /// Any of so many planes, for a page that ageing writes: in turns they would all be at the same point of their cycles.
-    pub(super) fn any_plane(&mut self, planes: u32) -> PlaneIx {
+    pub(crate) fn any_plane(&mut self, planes: u32) -> PlaneIx {
         self.random.as_mut().map_or(0, |random| (random.next_u64() % u64::from(planes)) as PlaneIx)
     }
 

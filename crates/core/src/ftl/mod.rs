@@ -6,6 +6,7 @@ use crate::device::Geometry;
 use crate::ftl::durable::Durable;
 use crate::ids::{BlockGroup, BlockIx, Lpn, NONE, PlaneIx, Pool, Ppn};
 use crate::mem::{huge_vec, prefetch};
+pub use crate::policy::answers::Claimant;
 use crate::policy::thresholds::StartLevel;
 use crate::units::Divisor;
 use rand_core::Rng;
@@ -14,14 +15,15 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 pub(crate) mod above;
-pub mod ageing;
 mod allocator;
 mod bind;
 mod collect;
 mod completion;
+pub(crate) mod drawn;
 pub(crate) mod durable;
 mod image;
 pub(crate) mod late_bound;
+mod one_plane;
 mod placement;
 mod pools;
 pub(crate) mod recovery;
@@ -89,15 +91,6 @@ pub struct Tables {
     live: Vec<u32>,
     /// Erased blocks are opened in the order of their erases.
     by_wear: bool,
-}
-
-/// Who asks for a page: GC may open the reserved blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claimant {
-    /// The host, directly or from the buffer.
-    Host,
-    /// Garbage collection.
-    Gc,
 }
 
 impl Tables {
@@ -310,6 +303,11 @@ impl Tables {
     #[inline]
     pub fn valid_pages(&self, group: BlockGroup) -> u32 {
         (self.counts[group.index()] & (NOT_A_VICTIM - 1)) as u32
+    }
+
+    #[cfg(test)]
+    pub(crate) fn map(&self) -> &[Ppn] {
+        &self.map
     }
 
     /// Every block has been erased so many times.

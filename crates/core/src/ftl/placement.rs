@@ -5,6 +5,7 @@
 //! `order` chooses; a page that finds nobody before it goes to an idle die at once. A die has one page at a time that has got
 //! its place and not begun.
 
+use crate::attribution::trail::Passing;
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -18,8 +19,7 @@ use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::PLACE;
 use crate::policy::answers::{Parking, Preference, Writer};
 use crate::policy::interface::{Order, PageChoice, Place};
-use crate::request_timeline::Passing;
-use crate::view::{Candidate, Unplaced, View};
+use crate::policy::view::{Candidate, Unplaced, View};
 use std::collections::VecDeque;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>

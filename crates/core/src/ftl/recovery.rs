@@ -9,7 +9,7 @@ use crate::device::Geometry;
 use crate::ftl::durable::{Durable, TORN, UNKNOWN};
 use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
-use crate::raid::stripes::{Place, Stripes};
+use crate::stripes::{Place, Stripes};
 
 /// What the tables of a drive are made of besides what is found.
 #[derive(Debug)]

@@ -4,10 +4,7 @@
 use crate::device::Device;
 use crate::ftl::Tables;
 use crate::ids::{NONE, PlaneIx};
-use crate::policy::answers::Parking;
-
-/// The most write points of a plane: bits of a mask.
-pub(crate) const WRITE_POINTS_MAX: u32 = u64::BITS;
+use crate::policy::answers::{Parking, WRITE_POINTS_MAX};
 
 /// The masks of one plane.
 #[derive(Clone, Debug, PartialEq, Eq)]

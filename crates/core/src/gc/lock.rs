@@ -1,6 +1,7 @@
 //! What a GC locks while it moves pages: its plane or die from when the die has drained, then the channels that its policy
 //! claims, and which other work that masks.
 
+use crate::attribution::trail::NOBODY;
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -11,7 +12,6 @@ use crate::gc::state::GcState;
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx};
 use crate::observe::{CHANNEL_IDLE, LOCKED_CONTROLLER, LOCKED_GC_OTHER, LOCKED_GC_PROGRAM, LOCKED_GC_READ, Observer, TrafficClass};
 use crate::policy::answers::Scope;
-use crate::request_timeline::NOBODY;
 use std::ops::Range;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>

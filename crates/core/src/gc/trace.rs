@@ -1,5 +1,6 @@
 //! What a tracing observer is given of dies, channels, locks and GCs. Nothing here is compiled for others.
 
+use crate::attribution::trail::{GcRecord, NOBODY, Run, Use};
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -10,7 +11,6 @@ use crate::gc::state::Collection;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{Observer, TrafficClass};
 use crate::policy::answers::Scope;
-use crate::request_timeline::{GcRecord, NOBODY, Run, Use};
 use crate::units::Ns;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>

@@ -7,7 +7,7 @@ use crate::flash::op::{Class, OpKind, Owner, class_bits};
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::DieIx;
-use crate::view::{View, Work};
+use crate::policy::view::{View, Work};
 
 /// Bits of the programs that a host may wait for.
 const PROGRAM_BITS: u64 = class_bits(Class::HostProgram) | class_bits(Class::Flush);

@@ -5,16 +5,17 @@
 //! finished last.
 
 use crate::attribution::parts::Attribution;
+use crate::attribution::trail::Passing;
+use crate::buffer::stage::{STAGES_MAX, Stage};
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{ATTRIBUTED, OpKind, Owner};
 use crate::flash::upper::Upper;
-use crate::host::job::{Job, STAGES_MAX, Stage};
+use crate::host::job::Job;
 use crate::host::tiers::Tiers;
 use crate::ids::NONE;
 use crate::observe::COMPUTE;
-use crate::request_timeline::Passing;
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where

@@ -3,18 +3,18 @@
 //! Each direction carries one piece at a time, in the order in which pieces are ready. So the end of a piece is known when it
 //! is ready, and an event is needed only where somebody waits for it: for each page of a write, and for the last of a read.
 
+use crate::attribution::trail::Passing;
+use crate::commands::request::Request;
+use crate::commands::{Command, CommandKind};
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::Upper;
 use crate::host::path::{BEGIN, INWARD, OUTWARD};
-use crate::host::request::Request;
 use crate::host::tiers::Tiers;
-use crate::host::{Command, CommandKind};
 use crate::ids::{Lpn, NONE};
 use crate::observe::{BUFFER, TrafficClass};
-use crate::request_timeline::Passing;
 use crate::units::{Ns, SECTOR_BYTES};
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>

@@ -1,7 +1,7 @@
 //! The device queues: bounded inside, unbounded in the host.
 
-use crate::host::slot_waits::SlotWaits;
-use crate::host::{Command, CommandKind};
+use crate::attribution::slot_waits::SlotWaits;
+use crate::commands::{Command, CommandKind};
 use crate::units::Ns;
 use std::collections::VecDeque;
 

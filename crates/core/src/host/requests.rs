@@ -1,5 +1,10 @@
 //! Requests inside the device: how a command becomes pages in RAM and operations on flash, and how it ends.
 
+use crate::attribution::slot_waits::Holder;
+use crate::attribution::trail::Passing;
+use crate::buffer::write_buffer::{Insert, WaitingWrite};
+use crate::commands::request::Request;
+use crate::commands::{Command, CommandKind};
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -8,20 +13,15 @@ use crate::flash::op::{CRITICAL, Class, Op, OpKind, Owner};
 use crate::flash::upper::Upper;
 use crate::host::path::DirectWrite;
 use crate::host::queue::Queued;
-use crate::host::request::Request;
-use crate::host::slot_waits::Holder;
 use crate::host::state::Host;
 use crate::host::tiers::Tiers;
 use crate::host::trace::{trace_ends, trace_slot_wait};
-use crate::host::write_buffer::{Insert, WaitingWrite};
-use crate::host::{Command, CommandKind};
 use crate::ids::{Lpn, NONE};
 use crate::observe::{BUFFER, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, RequestAttribution, TrafficClass};
 use crate::policy::answers::Opens;
 use crate::policy::interface::Place;
-use crate::request_timeline::Passing;
+use crate::policy::view::View;
 use crate::units::{Ns, sector_mask as mask};
-use crate::view::View;
 use std::collections::VecDeque;
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
@@ -407,7 +407,7 @@ where
     pub(crate) fn complete(&mut self, request: u32, op: Option<u32>) {
         let completed = self.flash.now;
         if self.up.up.up.up.observer().wants_look(completed) {
-            self.up.up.up.up.observer().look(View::new(&self.flash, &self.up.ftl, &self.up.up.raid, &self.up.up.up.host));
+            self.up.up.up.up.observer().look(View::new(&self.flash, &self.up.ftl, &self.up.up.raid));
         }
         let takes_time = self.up.up.up.host.path.takes_time();
         let (link_wait_ns, link_ns) = if takes_time { self.link_times(&self.up.up.up.host.requests[request as usize]) } else { (0, 0) };

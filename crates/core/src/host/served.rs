@@ -1,12 +1,12 @@
 //! What the tiers below tell and ask the host interface.
 
+use crate::buffer::stage::Stage;
+use crate::commands::request::Request;
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::Owner;
 use crate::flash::upper::Served;
-use crate::host::job::Stage;
-use crate::host::request::Request;
 use crate::host::tiers::Tiers;
 use crate::observe::Attribution;
 use crate::raid::front::Front;

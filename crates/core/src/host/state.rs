@@ -1,15 +1,15 @@
 //! What the host interface keeps.
 
 use crate::attribution::parts::Attribution;
+use crate::commands::CommandKind;
+use crate::commands::completion::Completion;
+use crate::commands::request::Request;
 use crate::device::Device;
-use crate::flash::op::Slab;
-use crate::host::CommandKind;
-use crate::host::completion::Completion;
 use crate::host::job::Job;
 use crate::host::path::{DirectWrite, HostPath, VoidPages};
 use crate::host::queue::HostQueue;
-use crate::host::request::Request;
 use crate::ids::{Lpn, NONE};
+use crate::slab::Slab;
 use crate::units::Ns;
 use std::collections::{HashMap, VecDeque};
 

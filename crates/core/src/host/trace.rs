@@ -1,9 +1,9 @@
 //! The trail of a request outside the flash, for a tracing observer. Nothing here is compiled for others.
 
-use crate::host::CommandKind;
+use crate::attribution::trail::Passing;
+use crate::commands::CommandKind;
 use crate::ids::NONE;
 use crate::observe::{Attribution, DIE, LINK, LINK_WAIT, OVERHEAD, TrafficClass};
-use crate::request_timeline::Passing;
 use crate::units::Ns;
 use std::cmp::Reverse;
 

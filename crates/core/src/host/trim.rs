@@ -4,14 +4,14 @@
 //! in the buffer is dropped, a program under way is recorded as stale when it ends, and a page that GC copies is found to be
 //! stale. Data of a write that are still crossing the link come later and stay.
 
+use crate::buffer::write_buffer::Dropped;
+use crate::commands::Command;
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::Class;
-use crate::host::Command;
 use crate::host::path::VoidPages;
 use crate::host::tiers::Tiers;
-use crate::host::write_buffer::Dropped;
 use crate::ids::{Lpn, NONE};
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>

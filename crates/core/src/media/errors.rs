@@ -11,10 +11,9 @@ use crate::device::Device;
 use crate::ftl::Tables;
 use crate::ids::{BlockIx, Lpn, Ppn};
 use crate::mem::huge_vec;
+use crate::policy::answers::COPIES_MAX;
 use std::ops::Range;
 
-/// The most copybacks that are distinguished.
-pub const COPIES_MAX: u8 = 0x7f;
 /// Marks a page that has been scrubbed since it was last copied.
 const CHECKED: u8 = 0x80;
 

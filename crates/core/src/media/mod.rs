@@ -1,5 +1,3 @@
-//! The cells: bit errors, and scrubbing.
+//! The cells: bit errors.
 
 pub(crate) mod errors;
-mod scrub;
-pub(crate) mod scrubber;

@@ -4,6 +4,20 @@ pub use crate::traits::PairingTraits;
 use crate::units::Ns;
 use serde::Deserialize;
 
+/// The most copybacks of a page that are distinguished.
+pub const COPIES_MAX: u8 = 0x7f;
+/// The most write points of a plane whose allocation is late-bound.
+pub const WRITE_POINTS_MAX: u32 = u64::BITS;
+
+/// Who asks for a page: GC may open the reserved blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimant {
+    /// The host, directly or from the buffer.
+    Host,
+    /// Garbage collection.
+    Gc,
+}
+
 /// Among which planes the place of a page is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {

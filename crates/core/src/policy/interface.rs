@@ -6,9 +6,9 @@ use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, PlaneIx, Pool};
 use crate::policy::answers::{Aligned, Gate, LockPlan, Opens, PairingTraits, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
 use crate::policy::combination::Combination;
 use crate::policy::thresholds::CycleLevels;
-use crate::raid::stripes::{Place as StripePlace, Stripes};
+use crate::policy::view::{BlockedRead, Unplaced, View, WrittenStripe};
+use crate::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
-use crate::view::{BlockedRead, Unplaced, View, WrittenStripe};
 use tinytail_config::{ConfigError, Faults};
 
 /// A method of an interface, with what most techniques answer if the interface says so.
@@ -80,7 +80,7 @@ macro_rules! interface {
                 }
             };
         }
-        pub(super) use $dispatch;
+        pub(crate) use $dispatch;
     };
 }
 

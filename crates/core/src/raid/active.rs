@@ -6,11 +6,11 @@
 //! reconstruction of the old generation reads everything from the flash and keeps the new pages from being programmed until it
 //! has done so; one that comes later takes the new pages and the new parity from RAM and only the rest from the flash.
 
-use crate::flash::op::Slab;
 use crate::ids::{Lpn, NONE, PlaneIx};
-use crate::raid::stripes::Stripes;
+use crate::oracle::Content;
+use crate::slab::Slab;
+use crate::stripes::Stripes;
 use crate::units::Ns;
-use crate::verify::oracle::Content;
 
 /// The most times of violations that are kept.
 pub const VIOLATIONS_KEPT: usize = 10_000;

@@ -12,13 +12,13 @@ use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::{Attribution, DIE, TrafficClass};
+use crate::oracle::Content;
 use crate::policy::interface::Destage;
 use crate::raid::active::{Rain, StripeWrite, VIOLATIONS_KEPT, Violation, all};
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::{XOR_NS, bits};
 use crate::timer::Timer;
 use crate::units::Ns;
-use crate::verify::oracle::Content;
 
 /// What a stripe's new parity needs of the old pages: one bit for each member, the parity's behind them.
 struct Needs {
@@ -165,7 +165,7 @@ where
     /// Counts a stripe that is destaged: full or partial, during a GC of one of its planes or not.
     fn count_destaged(&mut self, stripe: u32, full: bool, dirty: u32) {
         let view = self.seen();
-        let leaving = crate::view::DirtyStripe { stripe, dirty, written: 0 };
+        let leaving = crate::policy::view::DirtyStripe { stripe, dirty, written: 0 };
         let meets_gc = view.targets(&leaving).any(|plane| view.in_gc(plane));
         let counters = &mut self.flash.counters;
         *match (full, meets_gc) {

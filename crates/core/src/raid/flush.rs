@@ -1,12 +1,12 @@
 //! Pages on their way from the write buffer to the flash, one by one; those of stripes leave by `destage`.
 
 use crate::attribution::parts::Attribution;
+use crate::buffer::stage::Stage;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{ATTRIBUTED, Class, Op, OpKind, Owner};
 use crate::ftl::FETCHED_AT_ONCE;
 use crate::ftl::above::WithFtl;
-use crate::host::job::Stage;
 use crate::ids::{Lpn, NONE};
 use crate::observe::TrafficClass;
 use crate::raid::front::{Front, WithRaid};

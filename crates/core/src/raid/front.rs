@@ -1,14 +1,14 @@
 //! The waist between stripes and bit errors and the host interface above them.
 
 use crate::attribution::parts::Attribution;
+use crate::buffer::stage::Stage;
+use crate::commands::request::Request;
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{OpKind, Owner};
 use crate::flash::upper::Served;
 use crate::ftl::above::{Above, WithFtl};
-use crate::host::job::Stage;
-use crate::host::request::Request;
 use crate::ids::{BlockIx, PlaneIx, Ppn};
 use crate::raid::state::Raid;
 

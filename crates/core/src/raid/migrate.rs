@@ -19,13 +19,13 @@ use crate::ftl::above::WithFtl;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::TrafficClass;
 use crate::policy::interface::WearLevel;
+use crate::policy::view::WrittenStripe;
 use crate::raid::active::StripeWrite;
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::mover::Mover;
-use crate::raid::stripes::Place;
+use crate::stripes::Place;
 use crate::timer::Timer;
 use crate::units::Ns;
-use crate::view::WrittenStripe;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where

@@ -10,8 +10,9 @@ pub(crate) mod front;
 mod migrate;
 pub(crate) mod mover;
 mod reconstruction;
+mod scrub;
+pub(crate) mod scrubber;
 pub(crate) mod state;
-pub mod stripes;
 
 /// Computing a parity, or a page from its stripe. TTFLASH, section 4.3: "less than 3 us for N <= 8".
 pub(crate) const XOR_NS: Ns = 3_000;

@@ -1,9 +1,9 @@
 //! What a move of a stripe keeps.
 
 use crate::ids::Lpn;
-use crate::raid::stripes::Place;
+use crate::oracle::Content;
+use crate::stripes::Place;
 use crate::units::Ns;
-use crate::verify::oracle::Content;
 
 /// The stripe that moves.
 #[derive(Debug)]

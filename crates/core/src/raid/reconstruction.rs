@@ -4,6 +4,7 @@
 //! those of a stripe on its way are taken from RAM (see [`crate::raid::active`]). A dirty page that is not on its way does not help,
 //! because the parity on the flash is that of its old copy.
 
+use crate::buffer::stage::Stage;
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -11,17 +12,16 @@ use crate::flash::die::Phase;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::ftl::above::WithFtl;
 use crate::gc::state::GcState;
-use crate::host::job::Stage;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::{Attribution, TrafficClass};
+use crate::oracle::Content;
 use crate::policy::answers::{ReadAnswer, Scope};
 use crate::policy::interface::ReadPlan;
+use crate::policy::view::BlockedRead;
 use crate::raid::active::Rebuild;
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::{XOR_NS, bits};
 use crate::units::Ns;
-use crate::verify::oracle::Content;
-use crate::view::BlockedRead;
 
 /// The other pages of a stripe, and how a reconstruction gets at each: masks of places.
 struct Sources {

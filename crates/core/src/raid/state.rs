@@ -1,12 +1,12 @@
 //! What is kept between the host and the translation layer: the write buffer, stripes and their moves, bit errors, scrubbing.
 
+use crate::buffer::write_buffer::WriteBuffer;
 use crate::device::Device;
-use crate::host::write_buffer::WriteBuffer;
 use crate::media::errors::PageErrors;
-use crate::media::scrubber::Scrubbing;
 use crate::raid::active::Rain;
 use crate::raid::mover::Levelling;
-use crate::raid::stripes::Stripes;
+use crate::raid::scrubber::Scrubbing;
+use crate::stripes::Stripes;
 
 /// The write buffer, stripes with parity and their moves, bit errors, and scrubbing.
 #[derive(Debug)]

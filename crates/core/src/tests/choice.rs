@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::ids::{BlockGroup, Pool};
-use crate::policy::PageChoicePolicy;
-use crate::policy::order::rate_match::RateMatch;
-use crate::policy::page_choice::by_writer::{ByWriter, Mode};
-use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
-use crate::policy::page_choice::{any::Any, dynamic::Dynamic};
-use crate::policy::pairing::superpage::{GcPrograms, SuperpagePrograms};
-use crate::policy::place::idle_die::IdleDie;
+use crate::techniques::PageChoicePolicy;
+use crate::techniques::order::rate_match::RateMatch;
+use crate::techniques::page_choice::by_writer::{ByWriter, Mode};
+use crate::techniques::page_choice::return_to_fast::{ReturnToFast, Strength};
+use crate::techniques::page_choice::{any::Any, dynamic::Dynamic};
+use crate::techniques::pairing::superpage::{GcPrograms, SuperpagePrograms};
+use crate::techniques::place::idle_die::IdleDie;
 
 const FAST: Ns = 1 + 100 + 1000;
 const SLOW: Ns = 1 + 100 + 3000;
@@ -123,7 +123,7 @@ fn work_is_measured_where_the_order_asks_for_it() {
     let work = of(Some(RateMatch::new(500, false)));
     assert_eq!((work.host_programs, work.moves, work.erases, work.moves_of_erased), (1, 1, 1, 1));
     assert_eq!(work.host_ns, 1101);
-    assert_eq!(of(None), crate::view::Work::default());
+    assert_eq!(of(None), crate::policy::view::Work::default());
 }
 
 #[test]

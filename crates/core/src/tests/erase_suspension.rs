@@ -1,8 +1,8 @@
 //! The techniques that suspend erases, each at the edges of a step and in what distinguishes it.
 
 use super::*;
-use crate::policy::suspend::erase_suspension::{Clock, EraseSuspension, Mode, Programs};
-use crate::policy::suspend::never::Never;
+use crate::techniques::suspend::erase_suspension::{Clock, EraseSuspension, Mode, Programs};
+use crate::techniques::suspend::never::Never;
 
 fn never() -> SuspendPolicy {
     SuspendPolicy::Never(Never {})

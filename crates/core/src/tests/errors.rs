@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::device::Errors;
-use crate::policy::ScrubPolicy;
 use crate::policy::interface::Pairing;
-use crate::policy::place::rain::Rain;
-use crate::policy::scrub::idle::{First, Idle};
+use crate::policy::view::Waiting;
 use crate::raid::XOR_NS;
+use crate::techniques::ScrubPolicy;
+use crate::techniques::place::rain::Rain;
+use crate::techniques::scrub::idle::{First, Idle};
 use crate::testkit::over_provisioning;
-use crate::view::Waiting;
 use tinytail_config::Decimal;
 
 /// A page has 100 wrong bits in its one codeword, and as many more for each copyback; `correctable` are corrected.
@@ -158,10 +158,10 @@ fn a_host_read_beyond_the_ecc_is_regenerated_from_its_stripe() {
 /// is no way around it.
 #[test]
 fn a_page_beyond_the_ecc_is_not_read_again_to_go_around_a_gc() {
-    use crate::policy::ReadPlanPolicy;
-    use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
+    use crate::techniques::ReadPlanPolicy;
+    use crate::techniques::read_plan::gc_tolerant::{GcTolerant, Rule};
     let mut design = plain_design(Scope::Plane);
-    design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(45.0, 25.0));
+    design.gc_trigger = GcTriggerPolicy::Watermark(crate::techniques::gc_trigger::watermark::Watermark::new(45.0, 25.0));
     design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Greedy));
     let mut drive = copied_in_stripes(design, &[3]);
     drive.write_stripes_for_test(4..16);
@@ -182,11 +182,11 @@ fn a_page_beyond_the_ecc_is_not_read_again_to_go_around_a_gc() {
 /// The same when the GC is there before page 3 is found to be beyond the ECC.
 #[test]
 fn a_gc_that_is_in_the_way_of_a_regeneration_from_the_first_is_a_forced_wait_as_well() {
-    use crate::policy::ReadPlanPolicy;
-    use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
+    use crate::techniques::ReadPlanPolicy;
+    use crate::techniques::read_plan::gc_tolerant::{GcTolerant, Rule};
     for plans in [true, false] {
         let mut design = plain_design(Scope::Plane);
-        design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(45.0, 25.0));
+        design.gc_trigger = GcTriggerPolicy::Watermark(crate::techniques::gc_trigger::watermark::Watermark::new(45.0, 25.0));
         if plans {
             design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Greedy));
         }

@@ -166,7 +166,7 @@ fn below_the_hard_watermark_a_preemptible_gc_yields_no_more() {
         let mut design = plain_design(Scope::Plane);
         design.order = OrderPolicy::ReadFirst(ReadFirst::default());
         design.gc_lock = GcLockPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
-        design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(50.0, hard));
+        design.gc_trigger = GcTriggerPolicy::Watermark(crate::techniques::gc_trigger::watermark::Watermark::new(50.0, hard));
         let mut drive = at_the_brink(&one_channel(1, 1), design, 4);
         // 16 of 32 pages are erased; with the write 15 are, and each page that the GC moves is one less.
         drive.at(0, write(15));
@@ -226,7 +226,7 @@ fn a_quiet_channel_lets_a_gc_start_and_a_busy_one_does_not() {
 #[test]
 fn a_stalled_write_waits_for_the_erase_and_is_attributed_for_it() {
     let mut design = plain_design(Scope::Plane);
-    design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(30.0, 25.0));
+    design.gc_trigger = GcTriggerPolicy::Watermark(crate::techniques::gc_trigger::watermark::Watermark::new(30.0, 25.0));
     let mut device = one_channel(1, 1);
     device.host.queue_depth = 64;
     let mut drive = drive(&device, design);

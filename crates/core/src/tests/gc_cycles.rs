@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::policy::GcTrigger;
-use crate::policy::gc_trigger::watermark::{Of, Watermark};
+use crate::techniques::gc_trigger::watermark::{Of, Watermark};
 
 /// One die of some planes, of 16 blocks of four pages each, a quarter of which is live at first. GC starts below 27 pages of 64.
 fn die(planes: u32) -> Device {

@@ -1,10 +1,10 @@
 //! Operations of the host that are paired with those of GC: the worked example of the paper's figure 5, and the cases of figure 6.
 
 use super::*;
-use crate::policy::VictimPolicy;
-use crate::policy::gc_trigger::watermark::Watermark;
-use crate::policy::pairing::gc_par::GcPar;
-use crate::policy::victim::queue_match::QueueMatch;
+use crate::techniques::VictimPolicy;
+use crate::techniques::gc_trigger::watermark::Watermark;
+use crate::techniques::pairing::gc_par::GcPar;
+use crate::techniques::victim::queue_match::QueueMatch;
 
 const PAGES: u32 = 32;
 /// The valid pages of figure 5's block 2, of which the text names the first four, and of its block 6.
@@ -334,9 +334,9 @@ fn pages_of_a_global_gc_take_reads_along_where_they_are_read_and_programs_where_
     device.geometry.dies_per_chip = 2;
     let mut design = gc_par();
     design.gc = toml::from_str("copy = \"controller\"\nwrite_points = 2\ndestination = \"drive\"").unwrap();
-    design.place = PlacePolicy::IdleDie(crate::policy::place::idle_die::IdleDie::default());
+    design.place = PlacePolicy::IdleDie(crate::techniques::place::idle_die::IdleDie::default());
     design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(55.0, 30.0));
-    design.gc_lock = GcLockPolicy::Blocking(crate::policy::gc_lock::blocking::Blocking::new(Scope::Plane));
+    design.gc_lock = GcLockPolicy::Blocking(crate::techniques::gc_lock::blocking::Blocking::new(Scope::Plane));
     let mut drive = drive(&device, design);
     // Plane 0 wants a GC of its first block, whose second half is valid.
     put(&mut drive, 0, (0..5 * PAGES).chain(0..PAGES / 2));

@@ -4,7 +4,7 @@ use super::*;
 use crate::attribution::parts::FOR_BUFFER;
 use crate::ids::BlockGroup;
 use crate::observe::{BUFFER, BUFFER_FULL, LINK, LINK_WAIT, OVERHEAD, OVERHEAD_WAIT};
-use crate::policy::pairing::superpage::{GcPrograms, SuperpagePrograms};
+use crate::techniques::pairing::superpage::{GcPrograms, SuperpagePrograms};
 
 fn trim(first: Lpn, pages: u32) -> Command {
     Command { kind: CommandKind::Trim, sector: u64::from(first) * 8, sectors: pages * 8, critical: false }

@@ -3,20 +3,20 @@
 use super::*;
 use crate::ids::{BlockGroup, Pool};
 use crate::observe::PLACE;
-use crate::policy::PageChoicePolicy;
 use crate::policy::answers::{Parking, Preference};
-use crate::policy::gc_lock::nothing::Nothing;
-use crate::policy::gc_trigger::background_emergency::BackgroundEmergency;
-use crate::policy::order::emergency_external_background::EmergencyExternalBackground;
-use crate::policy::order::rate_match::RateMatch;
-use crate::policy::page_choice::any::Any;
-use crate::policy::page_choice::by_writer::{ByWriter, Mode};
-use crate::policy::page_choice::dynamic::Dynamic;
-use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
-use crate::policy::place::next_idle::NextIdle;
+use crate::policy::view::Unplaced;
+use crate::techniques::PageChoicePolicy;
+use crate::techniques::gc_lock::nothing::Nothing;
+use crate::techniques::gc_trigger::background_emergency::BackgroundEmergency;
+use crate::techniques::order::emergency_external_background::EmergencyExternalBackground;
+use crate::techniques::order::rate_match::RateMatch;
+use crate::techniques::page_choice::any::Any;
+use crate::techniques::page_choice::by_writer::{ByWriter, Mode};
+use crate::techniques::page_choice::dynamic::Dynamic;
+use crate::techniques::page_choice::return_to_fast::{ReturnToFast, Strength};
+use crate::techniques::place::next_idle::NextIdle;
 use crate::testkit::over_provisioning;
 use crate::testkit::with_victims;
-use crate::view::Unplaced;
 
 /// Four pages fast, four slow in pairs, as in MLC A: FFFFSSFFSSFFSSSS.
 const PAIRS: [u8; 16] = [0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1];

@@ -1,10 +1,10 @@
 //! Wear levelling: stripes that move to other planes while the host goes on.
 
 use super::*;
-use crate::policy::WearLevelPolicy;
-use crate::policy::place::rain::Rain;
-use crate::policy::wear_level::imbalance::Imbalance;
-use crate::raid::stripes::Place;
+use crate::stripes::Place;
+use crate::techniques::WearLevelPolicy;
+use crate::techniques::place::rain::Rain;
+use crate::techniques::wear_level::imbalance::Imbalance;
 use crate::testkit::over_provisioning;
 use tinytail_config::Decimal;
 

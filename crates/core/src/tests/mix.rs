@@ -2,13 +2,11 @@
 
 use super::*;
 use crate::ids::Pool;
-use crate::policy::pairing::superpage::GcPrograms;
-use crate::policy::{
-    DestagePolicy, GcLock, LockPlan, Order, PageChoice, PageChoicePolicy, Pairing, Parking, Preference, ReadAnswer, ReadPlan,
-    ReadPlanPolicy, Writer,
-};
+use crate::policy::view::{BlockedRead, Candidate};
+use crate::policy::{GcLock, LockPlan, Order, PageChoice, Pairing, Parking, Preference, ReadAnswer, ReadPlan, Writer};
+use crate::techniques::pairing::superpage::GcPrograms;
+use crate::techniques::{DestagePolicy, PageChoicePolicy, ReadPlanPolicy};
 use crate::testkit::over_provisioning;
-use crate::view::{BlockedRead, Candidate};
 use rand_core::Rng;
 use tinytail_config::Decimal;
 
@@ -331,29 +329,33 @@ impl Mix {
             let until = if self.by_die & 4 != 0 { Until::End } else { Until::Urgent };
             design.gc_lock = GcLockPolicy::Preemptible(Preemptible::new(scope, until));
         }
-        use crate::policy::gc_trigger::watermark::{Of, Watermark};
+        use crate::techniques::gc_trigger::watermark::{Of, Watermark};
         let of = if self.by_die & 8 != 0 && self.rain.is_none() { Of::Die } else { Of::Plane };
         design.gc_trigger = GcTriggerPolicy::Watermark(
             Watermark::new(if self.stop_above == 0 { 40.0 } else { 30.0 }, 20.0).of(of).stop_above(self.stop_above),
         );
         if self.blocks {
             let planes = self.planes;
-            let trigger =
-                crate::policy::gc_trigger::background_emergency::BackgroundEmergency::new(5 * planes * self.dies, 3 * planes * self.dies)
-                    .stop_above(self.stop_above);
+            let trigger = crate::techniques::gc_trigger::background_emergency::BackgroundEmergency::new(
+                5 * planes * self.dies,
+                3 * planes * self.dies,
+            )
+            .stop_above(self.stop_above);
             design.gc_trigger = GcTriggerPolicy::BackgroundEmergency(trigger);
         }
         let copy = if self.controller { "controller" } else { "copyback" };
         if self.by_wear {
-            design.place =
-                PlacePolicy::Static(crate::policy::place::static_order::StaticOrder::new("PDWC", crate::policy::answers::Opens::LeastWorn));
+            design.place = PlacePolicy::Static(crate::techniques::place::static_order::StaticOrder::new(
+                "PDWC",
+                crate::policy::answers::Opens::LeastWorn,
+            ));
         }
         if self.dynamic {
-            design.place = PlacePolicy::IdleDie(crate::policy::place::idle_die::IdleDie::default());
+            design.place = PlacePolicy::IdleDie(crate::techniques::place::idle_die::IdleDie::default());
         }
         let in_die = self.in_die();
         if in_die {
-            design.place = PlacePolicy::Superpage(crate::policy::place::superpage::Superpage::default());
+            design.place = PlacePolicy::Superpage(crate::techniques::place::superpage::Superpage::default());
         }
         let narrow = self.scope < 2 && self.wild & 4 == 0;
         let across = self.across && self.dynamic && self.rain.is_none() && self.controller && !self.ideal && narrow;
@@ -374,10 +376,10 @@ impl Mix {
             0 => design.order,
             1 => OrderPolicy::ReadFirst(ReadFirst::default()),
             5 => OrderPolicy::ReadFirst(ReadFirst::new(Channel::UserReads)),
-            6 => OrderPolicy::DeadlineSlack(crate::policy::order::deadline_slack::DeadlineSlack::new(3)),
+            6 => OrderPolicy::DeadlineSlack(crate::techniques::order::deadline_slack::DeadlineSlack::new(3)),
             3 => OrderPolicy::ReadFirst(ReadFirst::new(Channel::Commands)),
             4 => OrderPolicy::EmergencyExternalBackground(
-                crate::policy::order::emergency_external_background::EmergencyExternalBackground {},
+                crate::techniques::order::emergency_external_background::EmergencyExternalBackground {},
             ),
             _ => OrderPolicy::GcFirst(GcFirst {}),
         };
@@ -387,29 +389,31 @@ impl Mix {
         if self.superpage && design.pairing.name() == "same_offset" && self.device().flash.multi_plane_program {
             let assembles = self.controller && if across { in_die } else { !self.blocks_assembly() };
             let gc_programs = if assembles { GcPrograms::AllPlanes } else { GcPrograms::Single };
-            design.pairing =
-                PairingPolicy::SuperpagePrograms(crate::policy::pairing::superpage::SuperpagePrograms::new(self.wait_us(), gc_programs));
+            design.pairing = PairingPolicy::SuperpagePrograms(crate::techniques::pairing::superpage::SuperpagePrograms::new(
+                self.wait_us(),
+                gc_programs,
+            ));
         }
         if self.quiet {
             design.gc_gate = GcGatePolicy::Free(Free::on_a_quiet_channel());
         }
         if self.by_die & 2 != 0 {
-            design.gc_gate = GcGatePolicy::OnePerDie(crate::policy::gc_gate::one_per_die::OnePerDie {});
+            design.gc_gate = GcGatePolicy::OnePerDie(crate::techniques::gc_gate::one_per_die::OnePerDie {});
         }
         if let Some(suspend) = self.suspension() {
             design.suspend = suspend;
         }
         // Scrubbing is for pages that are copied inside the flash.
         if let Some((_, percent)) = self.errors.filter(|_| !design.gc.copies_through_controller() && !design.gc.ideal) {
-            use crate::policy::scrub::idle::{First, Idle};
-            design.scrub = crate::policy::ScrubPolicy::Idle(Idle::new(1 + percent / 50, 1, percent, First::InTurn));
+            use crate::techniques::scrub::idle::{First, Idle};
+            design.scrub = crate::techniques::ScrubPolicy::Idle(Idle::new(1 + percent / 50, 1, percent, First::InTurn));
         }
         if let Some(stripes) = &self.rain {
             self.add_stripes(&mut design, stripes);
             if self.levels_wear {
                 let patience_us = if self.seed & 4 == 0 { 1 } else { 1000 };
-                let level = crate::policy::wear_level::imbalance::Imbalance::new(!self.seed.is_multiple_of(3), true, 1, 1, patience_us);
-                design.wear_level = crate::policy::WearLevelPolicy::Imbalance(level);
+                let level = crate::techniques::wear_level::imbalance::Imbalance::new(!self.seed.is_multiple_of(3), true, 1, 1, patience_us);
+                design.wear_level = crate::techniques::WearLevelPolicy::Imbalance(level);
             }
         }
         if let Some(late_bound) = self.late_bound() {
@@ -444,7 +448,7 @@ impl Mix {
 
     /// Whether and how erases and programs make way for reads.
     fn suspension(&self) -> Option<SuspendPolicy> {
-        use crate::policy::suspend::erase_suspension::{Clock, EraseSuspension, Mode, Programs};
+        use crate::techniques::suspend::erase_suspension::{Clock, EraseSuspension, Mode, Programs};
         let programs = match self.seed / 8 % 3 {
             0 => Programs::Never,
             1 if self.program_steps > 1 => Programs::InterPhase,
@@ -473,28 +477,28 @@ impl Mix {
 
     /// Pairs the host's operations with those of GC, with and without aligned blocks and victims that match the queue.
     fn parallelize_gc(&self, design: &mut Design) {
-        use crate::policy::VictimPolicy;
+        use crate::techniques::VictimPolicy;
         let can = self.planes > 1 && self.controller && !self.ideal && self.late_bound().is_none();
         if !can || self.gc_par & 1 == 0 || design.pairing.name() != "same_offset" {
             return;
         }
         let skips = if self.gc_par & 4 != 0 { 3 } else { 0 };
         let aligned = (self.gc_par & 2 != 0 && self.write_points > 1).then_some(skips);
-        design.pairing = PairingPolicy::GcPar(crate::policy::pairing::gc_par::GcPar::new(aligned));
+        design.pairing = PairingPolicy::GcPar(crate::techniques::pairing::gc_par::GcPar::new(aligned));
         if self.gc_par & 8 != 0 {
-            design.victim.push(VictimPolicy::QueueMatch(crate::policy::victim::queue_match::QueueMatch::new(2)));
+            design.victim.push(VictimPolicy::QueueMatch(crate::techniques::victim::queue_match::QueueMatch::new(2)));
         }
     }
 
     /// Lets the write points of each plane be chosen, and GC have its share of time, where pages have their planes early.
     fn choose_pages(&self, design: &mut Design) {
-        use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
-        use crate::policy::page_choice::{by_locality::ByLocality, by_writer::ByWriter, by_writer::Mode};
+        use crate::techniques::page_choice::return_to_fast::{ReturnToFast, Strength};
+        use crate::techniques::page_choice::{by_locality::ByLocality, by_writer::ByWriter, by_writer::Mode};
         if self.late_bound().is_some() {
             return;
         }
         if (self.seed / 262_144).is_multiple_of(4) {
-            design.order = OrderPolicy::RateMatch(crate::policy::order::rate_match::RateMatch::new(1 + self.seed % 2 * 499, false));
+            design.order = OrderPolicy::RateMatch(crate::techniques::order::rate_match::RateMatch::new(1 + self.seed % 2 * 499, false));
         }
         if design.pairing.traits().assembly_ns.is_some() || self.write_points < 2 {
             return;
@@ -511,10 +515,10 @@ impl Mix {
     }
 
     fn add_stripes(&self, design: &mut Design, stripes: &Stripes) {
-        use crate::policy::gc_gate::free::Start;
-        use crate::policy::gc_gate::rotating::{Rotating, Turn};
-        use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
-        design.place = PlacePolicy::Rain(crate::policy::place::rain::Rain::new(stripes.width));
+        use crate::techniques::gc_gate::free::Start;
+        use crate::techniques::gc_gate::rotating::{Rotating, Turn};
+        use crate::techniques::read_plan::gc_tolerant::{GcTolerant, Rule};
+        design.place = PlacePolicy::Rain(crate::techniques::place::rain::Rain::new(stripes.width));
         let turn = if stripes.gate.is_multiple_of(2) { Turn::FewestFree } else { Turn::RoundRobin };
         let start = if self.quiet { Start::QuietChannel } else { Start::Immediate };
         match stripes.gate {
@@ -530,7 +534,7 @@ impl Mix {
             _ => design.read_plan = ReadPlanPolicy::Custom(Box::new(Wild::new(self.seed, 5))),
         }
         if stripes.tolerant_flush {
-            design.destage = DestagePolicy::GcTolerant(crate::policy::destage::gc_tolerant::GcTolerant {});
+            design.destage = DestagePolicy::GcTolerant(crate::techniques::destage::gc_tolerant::GcTolerant {});
         }
     }
 

@@ -1,32 +1,30 @@
 //! Each mechanism of the engine, probed just before and at the instant at which it must act.
 
+use crate::buffer::stage::Stage;
+use crate::commands::{Command, CommandKind};
 use crate::design::Design;
 use crate::device::Device;
 use crate::drive::Drive;
 use crate::event::{EventQueue, Lanes, PlainHeap};
 use crate::flash::op::{Class, Op, OpKind, Owner};
-use crate::host::job::Stage;
-use crate::host::{Command, CommandKind};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{
     ARRAY, Attribution, CHANNEL, COMMAND, COMPUTE, Completion, DIE, LOCKED_GC_PROGRAM, Observer, PART_NAMES, PARTS, RequestAttribution,
     SPACE, TRAFFIC_CLASSES, TRANSFER, TrafficClass,
 };
-use crate::policy::gc_gate::free::Free;
-use crate::policy::gc_lock::preemptible::{Preemptible, Until};
-use crate::policy::gc_trigger::never::Never as NoGc;
-use crate::policy::order::gc_first::GcFirst;
-use crate::policy::order::read_first::{Channel, ReadFirst};
-use crate::policy::pairing::same_offset::SameOffset;
-use crate::policy::{
-    Gate, GcGate, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, Keep, OrderPolicy, PairingPolicy, PlacePolicy, Scope, Serve, Suspend,
-    SuspendPolicy, Suspension, Want,
-};
+use crate::oracle::Fault;
+use crate::policy::view::View;
+use crate::policy::{Gate, GcGate, Keep, Scope, Serve, Suspend, Suspension, Want};
 use crate::request_timeline::{Run, Segment, TraceBuilder, Use};
+use crate::techniques::gc_gate::free::Free;
+use crate::techniques::gc_lock::preemptible::{Preemptible, Until};
+use crate::techniques::gc_trigger::never::Never as NoGc;
+use crate::techniques::order::gc_first::GcFirst;
+use crate::techniques::order::read_first::{Channel, ReadFirst};
+use crate::techniques::pairing::same_offset::SameOffset;
+use crate::techniques::{GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PairingPolicy, PlacePolicy, SuspendPolicy};
 use crate::testkit::{plain_design, table_1_plane, tiny_device};
 use crate::units::Ns;
-use crate::verify::oracle::Fault;
-use crate::view::View;
 use proptest::prelude::*;
 
 mod basics;

@@ -1,8 +1,8 @@
 //! Dynamic allocation, and GC that leaves its plane.
 
 use super::*;
-use crate::policy::place::idle_die::IdleDie;
-use crate::policy::place::static_order::StaticOrder;
+use crate::techniques::place::idle_die::IdleDie;
+use crate::techniques::place::static_order::StaticOrder;
 
 fn dynamic(mut design: Design) -> Design {
     design.place = PlacePolicy::IdleDie(IdleDie::default());

@@ -3,7 +3,7 @@
 use super::*;
 use crate::crash::power::PowerError;
 use crate::ids::Pool;
-use crate::policy::gc_trigger::watermark::Watermark;
+use crate::techniques::gc_trigger::watermark::Watermark;
 
 /// A drive with out-of-band data, with logical pages in plane 0 mapped.
 fn prepared(device: &Device, design: Design, lpns: &[Lpn]) -> TestDrive {

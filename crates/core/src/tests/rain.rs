@@ -1,11 +1,11 @@
 //! RAIN: stripes on their way to the flash, reads around GCs, and what of both must not mix.
 
 use super::*;
-use crate::policy::destage::gc_tolerant::GcTolerant as TolerantFlush;
-use crate::policy::place::rain::Rain;
-use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
-use crate::policy::{DestagePolicy, ReadPlanPolicy};
 use crate::raid::XOR_NS;
+use crate::techniques::destage::gc_tolerant::GcTolerant as TolerantFlush;
+use crate::techniques::place::rain::Rain;
+use crate::techniques::read_plan::gc_tolerant::{GcTolerant, Rule};
+use crate::techniques::{DestagePolicy, ReadPlanPolicy};
 use crate::testkit::over_provisioning;
 
 /// Four channels of one plane, stripes of four: pages 3, 4 and 5 are in planes 0, 1 and 3, and their parity is in plane 2. The
@@ -20,7 +20,7 @@ fn device() -> Device {
 
 fn design(rule: Option<Rule>, tolerant_flush: bool) -> Design {
     let mut design = plain_design(Scope::Plane);
-    design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(45.0, 25.0));
+    design.gc_trigger = GcTriggerPolicy::Watermark(crate::techniques::gc_trigger::watermark::Watermark::new(45.0, 25.0));
     design.place = PlacePolicy::Rain(Rain::new(4));
     if let Some(rule) = rule {
         design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(rule));

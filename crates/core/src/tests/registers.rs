@@ -39,11 +39,11 @@ fn a_slow_array_hides_the_transfer() {
 
 #[test]
 fn a_gc_that_assembles_pages_reads_on_while_they_cross_the_channel() {
-    use crate::policy::gc_gate::one_per_die::OnePerDie;
-    use crate::policy::gc_trigger::watermark::{Of, Watermark};
-    use crate::policy::pairing::superpage::{GcPrograms, SuperpagePrograms};
-    use crate::policy::place::superpage::Superpage;
-    use crate::policy::{GcGatePolicy, GcTriggerPolicy, PlacePolicy};
+    use crate::techniques::gc_gate::one_per_die::OnePerDie;
+    use crate::techniques::gc_trigger::watermark::{Of, Watermark};
+    use crate::techniques::pairing::superpage::{GcPrograms, SuperpagePrograms};
+    use crate::techniques::place::superpage::Superpage;
+    use crate::techniques::{GcGatePolicy, GcTriggerPolicy, PlacePolicy};
 
     // The four valid pages of the victim fill two programs of two planes.
     let copied_ns = |registers: bool| {

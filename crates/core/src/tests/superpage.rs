@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::flash::op::class_bits;
-use crate::policy::GcGatePolicy;
 use crate::policy::interface::Order;
-use crate::policy::pairing::superpage::{GcPrograms, SuperpagePrograms};
+use crate::policy::view::Candidate;
+use crate::techniques::GcGatePolicy;
+use crate::techniques::pairing::superpage::{GcPrograms, SuperpagePrograms};
 use crate::testkit::over_provisioning;
-use crate::view::Candidate;
 
 fn superpage() -> TestDrive {
     let mut design = no_gc();
@@ -116,9 +116,9 @@ fn of_several_dies_the_fullest_is_padded() {
 
 #[test]
 fn planes_of_a_die_that_collect_in_turns_keep_as_much_erased() {
-    use crate::policy::gc_gate::one_per_die::OnePerDie;
-    use crate::policy::gc_trigger::watermark::{Of, Watermark};
-    use crate::policy::place::superpage::Superpage;
+    use crate::techniques::gc_gate::one_per_die::OnePerDie;
+    use crate::techniques::gc_trigger::watermark::{Of, Watermark};
+    use crate::techniques::place::superpage::Superpage;
 
     let mut device = one_channel(1, 4);
     (device.geometry.blocks_per_plane, device.geometry.pages_per_block) = (32, 16);
@@ -126,7 +126,7 @@ fn planes_of_a_die_that_collect_in_turns_keep_as_much_erased() {
     device.host.over_provisioning_percent = over_provisioning(live, 4 * 32 * 16);
     let mut design = plain_design(Scope::Plane);
     design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(5, GcPrograms::AllPlanes));
-    design.place = crate::policy::PlacePolicy::Superpage(Superpage::default());
+    design.place = crate::techniques::PlacePolicy::Superpage(Superpage::default());
     design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(15.0, 10.0).of(Of::Die));
     design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie {});
     design.gc = toml::from_str("copy = \"controller\"\ndestination = \"die\"\nwrite_points = 2").unwrap();
@@ -330,8 +330,8 @@ fn a_page_of_a_gc_waits_for_its_siblings_for_a_while_and_keeps_its_old_place_unt
 
 #[test]
 fn what_cannot_assemble_is_refused_and_both_keys_are_named() {
-    use crate::policy::gc_gate::free::Start;
-    use crate::policy::gc_gate::rotating::{Rotating, Turn};
+    use crate::techniques::gc_gate::free::Start;
+    use crate::techniques::gc_gate::rotating::{Rotating, Turn};
     let refusal = |planes: u32, gc: &str, gate: Option<GcGatePolicy>| {
         let mut design = through_controller(Scope::Plane, 5);
         design.gc = toml::from_str(gc).unwrap();

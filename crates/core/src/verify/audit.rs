@@ -8,9 +8,9 @@ use crate::ftl::late_bound::{EMERGENCY, EXTERNAL};
 use crate::ftl::write_points::WritePoints;
 use crate::host::tiers::Tiers;
 use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::oracle::Content;
 use crate::policy::answers::{Preference, Scope};
-use crate::verify::oracle::Content;
-use crate::view::Unplaced;
+use crate::policy::view::Unplaced;
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where

@@ -1,4 +1,3 @@
 //! Checks of everything: invariants, and the data of every read.
 
 mod audit;
-pub(crate) mod oracle;

@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::observe::{Completion, PART_NAMES, PARTS};
 
 /// Rows of a row group, which is what the table keeps in memory.

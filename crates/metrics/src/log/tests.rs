@@ -3,7 +3,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
 use std::fs::File;
 use std::path::PathBuf;
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::observe::{ARRAY, Attribution, OVERHEAD_WAIT, PART_NAMES, PARTS};
 
 /// A folder of one test, removed with it.

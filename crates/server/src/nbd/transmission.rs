@@ -1,7 +1,7 @@
 //! Requests and replies, once the client has taken the export.
 
 use crate::nbd::{PAYLOAD_BYTES_MAX, Violation, u32_at, u64_at};
-use tinytail_core::host::{Command, CommandKind};
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::SECTOR_BYTES;
 
 const REQUEST_MAGIC: u32 = 0x2560_9513;

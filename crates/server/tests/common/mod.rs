@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use tempfile::TempDir;
 use tinytail_core::drive::Drive;
 use tinytail_core::observe::{Completion, Observer, RequestAttribution};
-use tinytail_core::view::View;
+use tinytail_core::policy::view::View;
 use tinytail_metrics::log::Log;
 use tinytail_metrics::{Measures, Metrics};
 use tinytail_server::address::Address;

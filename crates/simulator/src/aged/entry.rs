@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use tinytail_core::drive::Drive;
-use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::image::{LoadError, Recipe};
 use tinytail_core::observe::Observer;
+use tinytail_core::precondition::Aged;
 
 const MAGIC: [u8; 16] = *b"\x89tinytail aged\r\n";
 const PREFIX_BYTES: usize = 40;

@@ -13,10 +13,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tinytail_core::device::AgeingMethod;
 use tinytail_core::drive::Drive;
-use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::ids::Lpn;
 use tinytail_core::image::Recipe;
 use tinytail_core::observe::Observer;
+use tinytail_core::precondition::Aged;
 use tinytail_workload::Seen;
 
 mod cache;

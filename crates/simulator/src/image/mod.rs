@@ -17,9 +17,9 @@ use tinytail_config::ConfigError;
 use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::{Device, StartingState};
 use tinytail_core::drive::Drive;
-use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::image::{Layout, LoadError, Sink, Source};
 use tinytail_core::observe::Observer;
+use tinytail_core::precondition::Aged;
 use zstd::stream::read::Decoder;
 
 mod create;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_metrics::{Histogram, LatencySummary};
 use tinytail_workload::{Arrival, Measured, MeasuredLatencies, Note, Source, Workload, WorkloadError};
 

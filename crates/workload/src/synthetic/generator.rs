@@ -1,6 +1,6 @@
 //! The streams of requests made by rule.
 
-use tinytail_core::host::{Command, CommandKind};
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::TIME_MAX;
 
 use super::addresses::{HotCold, Places, Sequential, Shuffled, Uniform};

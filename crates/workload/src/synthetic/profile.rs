@@ -9,7 +9,7 @@
 //! A flow that sweeps goes through its regions in order instead, in chunks, several of them side by side.
 
 use rustc_hash::FxHashMap;
-use tinytail_core::host::{Command, CommandKind};
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
 
 use super::bursts::Bursts;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use tinytail_config::{ConfigError, Faults};
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::units::{SECOND, TIME_MAX};
 
 use super::profile::{FlowProfile, Kinds, Profile, SweepProfile};

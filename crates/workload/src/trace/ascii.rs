@@ -71,7 +71,7 @@ impl Parser for Ascii {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tinytail_core::host::CommandKind;
+    use tinytail_core::commands::CommandKind;
 
     use super::*;
 

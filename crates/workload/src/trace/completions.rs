@@ -125,7 +125,7 @@ impl Completions {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tinytail_core::host::CommandKind;
+    use tinytail_core::commands::CommandKind;
 
     use super::*;
     use crate::error::Position;

@@ -1,6 +1,6 @@
 //! What a format says of itself, and what its lines say.
 
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::units::Ns;
 
 use crate::error::Column;

@@ -43,7 +43,7 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tinytail_core::host::Command;
+use tinytail_core::commands::Command;
 use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
 use crate::characteristics::{CharacteristicsSummary, DeviceInfo, TraceFinding, TraceInfo, measure};

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 
 use crate::error::{Column, Position, WorkloadError};
 use crate::reading::TraceContent;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::units::SECTOR_BYTES;
 
 use crate::text;

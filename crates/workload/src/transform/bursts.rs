@@ -6,7 +6,7 @@
 //! is the mean time between the requests of a trace.
 
 use serde::{Deserialize, Serialize};
-use tinytail_core::host::CommandKind;
+use tinytail_core::commands::CommandKind;
 use tinytail_core::units::{Ns, SECOND};
 
 use super::window::Window;
@@ -226,7 +226,7 @@ pub(crate) fn measure(source: &mut dyn Source, gap_ns: Ns) -> Result<BurstSummar
 
 #[cfg(test)]
 mod tests {
-    use tinytail_core::host::Command;
+    use tinytail_core::commands::Command;
     use tinytail_core::units::MS;
 
     use super::super::testkit::{given, opener, read_all, times};

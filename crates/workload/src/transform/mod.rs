@@ -353,7 +353,7 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::testkit::{opener, read_all, times};
-    use tinytail_core::host::CommandKind;
+    use tinytail_core::commands::CommandKind;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
-use tinytail_core::host::{Command, CommandKind};
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
 use crate::error::WorkloadError;

@@ -2,7 +2,7 @@
 
 use crate::source::Arrival;
 use proptest::prelude::*;
-use tinytail_core::host::{Command, CommandKind};
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::SECTOR_BYTES;
 
 use super::testkit::{opener, read_all};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tinytail_core::host::{Command, CommandKind};
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::Ns;
 
 use super::Opener;

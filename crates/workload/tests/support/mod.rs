@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::ProptestConfig;
-use tinytail_core::host::{Command, CommandKind};
+use tinytail_core::commands::{Command, CommandKind};
 use tinytail_workload::{Arrival, SourceContext, TimeUnit, TraceOptions, Workload, WorkloadError};
 
 /// A folder of its own for one test, removed at its end.

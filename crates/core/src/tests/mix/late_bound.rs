@@ -1,7 +1,7 @@
 //! Random designs with late-bound allocation.
 
 use super::*;
-use crate::policy::page_choice::by_writer::{ByWriter, Mode};
+use crate::techniques::page_choice::by_writer::{ByWriter, Mode};
 
 /// What a design does whose allocation is late-bound.
 #[derive(Clone, Debug)]
@@ -37,14 +37,14 @@ pub(super) fn late_bound() -> impl Strategy<Value = LateBoundMix> {
 impl LateBoundMix {
     /// Turns a design into one with late-bound allocation.
     pub(super) fn bind_late(&self, design: &mut Design, mix: &Mix) {
-        use crate::policy::gc_trigger::background_emergency::BackgroundEmergency;
-        use crate::policy::page_choice::by_locality::ByLocality;
-        use crate::policy::page_choice::dynamic::Dynamic;
-        use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
-        design.place = PlacePolicy::NextIdle(crate::policy::place::next_idle::NextIdle::default());
-        design.gc_lock = GcLockPolicy::Nothing(crate::policy::gc_lock::nothing::Nothing {});
-        design.gc_gate = GcGatePolicy::Free(crate::policy::gc_gate::free::Free::default());
-        design.scrub = crate::policy::ScrubPolicy::Never(crate::policy::scrub::never::Never {});
+        use crate::techniques::gc_trigger::background_emergency::BackgroundEmergency;
+        use crate::techniques::page_choice::by_locality::ByLocality;
+        use crate::techniques::page_choice::dynamic::Dynamic;
+        use crate::techniques::page_choice::return_to_fast::{ReturnToFast, Strength};
+        design.place = PlacePolicy::NextIdle(crate::techniques::place::next_idle::NextIdle::default());
+        design.gc_lock = GcLockPolicy::Nothing(crate::techniques::gc_lock::nothing::Nothing {});
+        design.gc_gate = GcGatePolicy::Free(crate::techniques::gc_gate::free::Free::default());
+        design.scrub = crate::techniques::ScrubPolicy::Never(crate::techniques::scrub::never::Never {});
         let destination = if self.confined { "plane" } else { "drive" };
         design.gc = toml::from_str(&format!(
             "destination = \"{destination}\"\ncopy = \"controller\"\nwrite_points = {}\npage_sequence = {}",
@@ -56,7 +56,7 @@ impl LateBoundMix {
             design.gc_trigger =
                 GcTriggerPolicy::BackgroundEmergency(BackgroundEmergency::new(5 * planes, 2 * planes).stop_above(mix.stop_above));
         } else {
-            use crate::policy::gc_trigger::watermark::Watermark;
+            use crate::techniques::gc_trigger::watermark::Watermark;
             design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(25.0, 12.5).stop_above(mix.stop_above));
         }
         if design.pairing.traits().assembly_ns.is_some() {
@@ -64,7 +64,7 @@ impl LateBoundMix {
         }
         if let Some(hand_over) = self.rate_match {
             let window_ms = 1 + mix.seed % 2 * 499;
-            design.order = OrderPolicy::RateMatch(crate::policy::order::rate_match::RateMatch::new(window_ms, hand_over));
+            design.order = OrderPolicy::RateMatch(crate::techniques::order::rate_match::RateMatch::new(window_ms, hand_over));
         }
         let parking = if self.strong { Strength::Strong } else { Strength::Weak };
         design.page_choice = match self.choice {

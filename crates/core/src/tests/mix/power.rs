@@ -17,7 +17,7 @@ pub(super) struct Cuts {
 impl Mix {
     /// Its design, half of the time with watermarks as low as they may be, so that GC opens reserves.
     fn tight_design(&self) -> Design {
-        use crate::policy::gc_trigger::watermark::Watermark;
+        use crate::techniques::gc_trigger::watermark::Watermark;
         let mut design = self.design();
         if (self.seed >> 20).is_multiple_of(2) && design.gc_trigger.name() == "watermark" && self.late_bound().is_none() && !self.in_die() {
             let least =

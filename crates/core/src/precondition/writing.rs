@@ -1,0 +1,377 @@
+//! Ageing by writing: fill, overwrites, and rounds of overwrites until write amplification is steady.
+
+use crate::context::Context;
+use crate::design::{CycleLevels, StartLevel};
+use crate::device::AgeingMethod;
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::ftl::Claimant;
+use crate::ftl::above::WithFtl;
+use crate::ids::{BlockGroup, Lpn, NONE, PlaneIx, Ppn};
+use crate::policy::interface::Place;
+use crate::precondition::common::{Aged, LivePages, Workers, levels_at_start};
+use crate::precondition::planewise::Planewise;
+use crate::precondition::steady;
+use crate::raid::front::{Front, WithRaid};
+use crate::traits::Traits;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Pages that ageing looks ahead, so that map entries are near when they are needed.
+const BATCH: usize = 32;
+
+/// Is given pages done and pages in all, and says whether to go on.
+pub(super) type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Sync);
+
+/// What writes in the tables aim at.
+#[derive(Clone, Copy)]
+pub(super) struct Aim {
+    /// Erased space below which a plane is collected, and at which that stops.
+    pub levels: CycleLevels,
+    /// The write points of new pages and of pages that GC moves, where planes are written one by one.
+    pub host_point: usize,
+    pub gc_point: usize,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sum {
+    pub written: u64,
+    pub moved: u64,
+    pub erases: u64,
+}
+
+impl std::ops::Add for Sum {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { written: self.written + other.written, moved: self.moved + other.moved, erases: self.erases + other.erases }
+    }
+}
+
+/// What writes page by page aim at, and what they have done.
+pub(super) struct Tally {
+    levels: CycleLevels,
+    pub(super) sum: Sum,
+    /// Of each plane; of none, if nobody will ask.
+    recent: Vec<RecentVictims>,
+}
+
+impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
+    /// Nothing has been written yet, and nobody will ask for the last victims.
+    fn tally(&self) -> Tally {
+        Tally { levels: levels_at_start(self.policies()), sum: Sum::default(), recent: Vec::new() }
+    }
+
+    /// Writes pages in the order of the stream, or plane by plane.
+    pub(super) fn age_by_writing(
+        &mut self,
+        live: LivePages<'_>,
+        seed: u64,
+        mut planewise: Option<Planewise>,
+        workers: &impl Workers,
+        progress: Progress<'_>,
+    ) -> Aged {
+        let state = self.flash.device.state.clone();
+        let of_live = |percent: u32| live.count() * u64::from(percent) / 100;
+        let (overwrites, round) = (of_live(state.overwrite_percent), of_live(state.round_percent()));
+        let recent = vec![RecentVictims::default(); self.flash.device.geometry.planes() as usize];
+        let mut tally = Tally { recent, ..self.tally() };
+        let mut random = live.at_random(seed);
+        let mut total = live.count() + overwrites;
+        let mut rounds = Vec::new();
+        let mut steady = None;
+        let done = AtomicU64::new(0);
+        let report = |written, total| progress(done.fetch_add(written, Ordering::Relaxed) + written, total);
+        let mut goes_on = self
+            .write_pages(&mut planewise, &mut tally, live.count(), &mut live.in_order(), workers, &|done| report(done, total))
+            && self.write_pages(&mut planewise, &mut tally, overwrites, &mut random, workers, &|done| report(done, total));
+        let sum = |planewise: &Option<Planewise>, tally: &Tally| planewise.as_ref().map_or(tally.sum, Planewise::sum);
+        if state.ageing == AgeingMethod::Steady {
+            let is_steady = loop {
+                if !goes_on || round == 0 || rounds.len() == steady::ROUNDS_MAX {
+                    break false;
+                }
+                let before = sum(&planewise, &tally);
+                total = before.written + round * steady::WINDOW.saturating_sub(rounds.len()).max(1) as u64;
+                goes_on = self.write_pages(&mut planewise, &mut tally, round, &mut random, workers, &|done| report(done, total));
+                rounds.push((round + sum(&planewise, &tally).moved - before.moved) as f64 / round as f64);
+                if steady::is_steady(&rounds) {
+                    break true;
+                }
+            };
+            steady = Some(is_steady);
+        }
+        let Sum { written, moved, erases } = sum(&planewise, &tally);
+        if let Some(planewise) = planewise {
+            tally.recent = planewise.finish(self);
+        }
+        progress(written, written);
+        let victim_valid_permille = mean_permille(&tally.recent, self.flash.device.geometry.pages_per_block);
+        Aged { written_pages: written, moved_pages: moved, erases, victim_valid_permille, rounds, steady, ..Aged::default() }
+    }
+
+    /// Writes `count` pages of a stream. Returns false if `progress`, which is given the pages written, said so.
+    fn write_pages<N: FnMut() -> Lpn + Clone>(
+        &mut self,
+        planewise: &mut Option<Planewise>,
+        tally: &mut Tally,
+        count: u64,
+        next: &mut N,
+        workers: &impl Workers,
+        progress: &(dyn Fn(u64) -> bool + Sync),
+    ) -> bool {
+        match planewise {
+            Some(planewise) => planewise.write(workers, count, next, progress),
+            None => self.write_page_by_page(tally, count, next, progress),
+        }
+    }
+
+    fn write_page_by_page(
+        &mut self,
+        tally: &mut Tally,
+        count: u64,
+        next: &mut impl FnMut() -> Lpn,
+        progress: &(dyn Fn(u64) -> bool + Sync),
+    ) -> bool {
+        let mut batch = [0 as Lpn; BATCH];
+        let mut left = count;
+        let (mut batches, mut reported) = (0u32, count);
+        while left > 0 {
+            let batch = &mut batch[..left.min(BATCH as u64) as usize];
+            for lpn in batch.iter_mut() {
+                *lpn = next();
+                self.up.ftl.tables.prefetch(*lpn);
+            }
+            for &lpn in &*batch {
+                self.up.ftl.tables.prefetch_copy(lpn);
+            }
+            for &lpn in &*batch {
+                let plane = self.ageing_plane(lpn);
+                self.write_functionally(lpn, plane, tally);
+            }
+            left -= batch.len() as u64;
+            batches += 1;
+            if batches & 0x7fff == 0 && !progress(std::mem::replace(&mut reported, left) - left) {
+                return false;
+            }
+        }
+        progress(reported)
+    }
+
+    /// The plane of a page that ageing writes.
+    #[inline]
+    fn ageing_plane(&mut self, lpn: Lpn) -> PlaneIx {
+        let planes = self.flash.device.geometry.planes();
+        let spreads = self.spreads_pages();
+        match &mut self.up.ftl.late_bound {
+            // Late-bound placement evens live pages out to a block: a plane with so many more than another leaves the page to it.
+            Some(late_bound) if spreads => {
+                let (one, other) = (late_bound.any_plane(planes), late_bound.any_plane(planes));
+                let tables = &self.up.ftl.tables;
+                let (more, fewer) = (tables.live_pages(one), tables.live_pages(other));
+                if more > fewer + self.flash.device.geometry.pages_per_block { other } else { one }
+            }
+            _ => self.ask(|policies, view| policies.place.plane(view, lpn)),
+        }
+    }
+
+    /// Whether pages go to any plane of the drive while it ages, those that GC moves too: where GC counts erased blocks, how full
+    /// the open ones are is the moment of a plane's cycle, and planes in turns would all be at one. A share of erased pages that
+    /// is given holds each plane for itself.
+    #[inline]
+    fn spreads_pages(&self) -> bool {
+        self.flash.traits.late_bound
+            && self.flash.traits.gc_across
+            && matches!(levels_at_start(self.policies()).start, StartLevel::PlaneBlocks(_))
+    }
+
+    /// Writes a page in the tables, and collects a block where its plane or die has too little erased.
+    #[inline]
+    fn write_functionally(&mut self, lpn: Lpn, plane: PlaneIx, tally: &mut Tally) {
+        let mut write_point = self.ageing_point(plane, false);
+        let mut plane = plane;
+        if self.flash.traits.late_bound && !self.up.ftl.tables.can_take(plane, write_point, Claimant::Host) {
+            plane = self.emptiest_plane();
+            write_point = self.ageing_point(plane, false);
+        }
+        let ppn = self.up.ftl.tables.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
+        self.up.ftl.tables.commit_write(lpn, ppn);
+        tally.sum.written += 1;
+        if let StartLevel::DiePages(_) = tally.levels.start {
+            self.collect_die_for_ageing(plane, tally);
+        } else if self.up.ftl.tables.is_short_of(tally.levels.start, self.up.ftl.tables.pool_of(plane), 0) {
+            self.collect_for_ageing(plane, tally);
+            self.end_cycle_for_ageing(plane, tally);
+            if self.spreads_pages() {
+                self.collect_others_for_ageing(tally);
+            }
+        }
+    }
+
+    /// The plane of a drive with most pages erased. A run finds a place for a page where there is room; ageing draws a plane, which
+    /// may be full of live pages.
+    #[cold]
+    fn emptiest_plane(&self) -> PlaneIx {
+        let planes = 0..self.flash.device.geometry.planes();
+        planes.max_by_key(|&plane| self.up.ftl.tables.free_pages(plane)).expect("a drive has planes")
+    }
+
+    /// Pages that a GC has spread over the drive have taken space of other planes.
+    #[cold]
+    fn collect_others_for_ageing(&mut self, tally: &mut Tally) {
+        let planes = self.flash.device.geometry.planes();
+        while let Some(plane) =
+            (0..planes).find(|&plane| self.up.ftl.tables.is_short_of(tally.levels.start, self.up.ftl.tables.pool_of(plane), 0))
+        {
+            let erases = tally.sum.erases;
+            self.collect_for_ageing(plane, tally);
+            if tally.sum.erases == erases {
+                break;
+            }
+        }
+    }
+
+    /// The block that ageing collects next in a plane; none if nothing is stale.
+    pub(super) fn victim_for_ageing(&mut self, plane: PlaneIx) -> Option<BlockGroup> {
+        let pool = self.up.ftl.tables.pool_of(plane);
+        if self.policies().collects_greedily() { self.up.ftl.tables.greedy_victim(pool) } else { self.choose_victim(pool) }
+    }
+
+    /// A cycle that has begun goes on until it stops.
+    fn end_cycle_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
+        let pool = self.up.ftl.tables.pool_of(plane);
+        while !tally.levels.is_one_block() && self.up.ftl.tables.is_short_of(tally.levels.stop, pool, 0) {
+            let erases = tally.sum.erases;
+            self.collect_for_ageing(plane, tally);
+            if tally.sum.erases == erases {
+                break;
+            }
+        }
+    }
+
+    fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
+        // If nothing is stale yet, only the reserve bounds the plane.
+        let Some(victim) = self.victim_for_ageing(plane) else { return };
+        tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
+        tally.sum.moved += u64::from(if self.spreads_pages() { self.collect_spread(victim) } else { self.collect_functionally(victim) });
+        tally.sum.erases += 1;
+    }
+
+    /// Moves the valid pages of a block to where the design's GC would, and erases it, in the tables alone. Returns the pages moved.
+    pub(super) fn collect_spread(&mut self, victim: BlockGroup) -> u32 {
+        let Ok(moved) = self.collect(victim, |drive, from| {
+            let plane = drive.up.ftl.tables.plane_of(from);
+            Ok::<_, Infallible>(drive.take_spread(plane, from))
+        });
+        moved
+    }
+
+    /// Where the design's GC would move a page of a plane.
+    fn take_spread(&mut self, plane: PlaneIx, from: Ppn) -> Ppn {
+        let wanted = match self.flash.traits {
+            Traits { late_bound: true, .. } if self.spreads_pages() => self.ageing_plane(self.up.ftl.tables.owner(from)),
+            Traits { gc_across: true, .. } => self.ask(|policies, view| policies.place.gc_plane(view, plane)),
+            _ => plane,
+        };
+        let point = self.ageing_point(wanted, true);
+        let mut to = self.up.ftl.tables.take(wanted, point, Claimant::Gc).or_else(|| {
+            let point = self.ageing_point(plane, true);
+            self.up.ftl.tables.take(plane, point, Claimant::Gc)
+        });
+        if to.is_none() && self.flash.traits.late_bound {
+            // Those of other planes have taken its reserve.
+            let emptiest = self.emptiest_plane();
+            let point = self.ageing_point(emptiest, true);
+            to = self.up.ftl.tables.take(emptiest, point, Claimant::Gc);
+        }
+        to.expect("GC always has its reserved block")
+    }
+
+    /// Collects blocks of the die of a plane until it has enough erased. A plane without room beyond GC's reserve comes first.
+    #[cold]
+    fn collect_die_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
+        let die = self.flash.die_of(plane);
+        let mut level = tally.levels.start;
+        while let Some(plane) = self.short_plane_of(die, level) {
+            level = tally.levels.stop;
+            let Some(victim) = self.victim_for_ageing(plane) else { return };
+            tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
+            tally.sum.moved += u64::from(self.collect_spread(victim));
+            tally.sum.erases += 1;
+        }
+    }
+
+    /// The floor of a run's time: page requests (whether a write, and first sector) through map and GC bookkeeping alone, at
+    /// the erased share of the starting state. Returns the reads that found a mapped page.
+    pub fn replay_in_tables(&mut self, requests: impl Iterator<Item = (bool, u64)>) -> u64 {
+        let per_page = u64::from(self.flash.device.geometry.sectors_per_unit());
+        let mut batch = [(false, 0 as Lpn); BATCH];
+        let mut count = 0;
+        for (request, slot) in requests.zip(&mut batch) {
+            *slot = (request.0, (request.1 / per_page) as Lpn);
+            self.up.ftl.tables.prefetch(slot.1);
+            count += 1;
+        }
+        for &(write, lpn) in &batch[..count] {
+            if write {
+                self.up.ftl.tables.prefetch_copy(lpn);
+            }
+        }
+        let mut tally = self.tally();
+        let mut mapped = 0;
+        for &(write, lpn) in &batch[..count] {
+            if write {
+                let plane = self.ageing_plane(lpn);
+                self.write_functionally(lpn, plane, &mut tally);
+            } else {
+                mapped += u64::from(self.up.ftl.tables.lookup(lpn) != NONE);
+            }
+        }
+        mapped
+    }
+}
+
+#[cfg(test)]
+impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
+    /// Overwrites random live pages. Returns the pages that GC moved.
+    pub(super) fn overwrite_for_test(&mut self, live: LivePages<'_>, count: u64, seed: u64) -> u64 {
+        let mut tally = self.tally();
+        self.write_page_by_page(&mut tally, count, &mut live.at_random(seed), &|_| true);
+        tally.sum.moved
+    }
+}
+
+impl Tally {
+    fn victim(&mut self, plane: PlaneIx, valid: u32) {
+        if let Some(recent) = self.recent.get_mut(plane as usize) {
+            recent.push(valid);
+        }
+    }
+}
+
+/// Victims of each plane whose valid pages are remembered.
+const VICTIMS_KEPT: usize = 8;
+
+/// The valid pages of the last victims of a plane, and how many victims there were.
+#[derive(Clone, Default)]
+pub(super) struct RecentVictims([u16; VICTIMS_KEPT], u64);
+
+impl RecentVictims {
+    pub fn push(&mut self, valid: u32) {
+        self.0[self.1 as usize % VICTIMS_KEPT] = valid as u16;
+        self.1 += 1;
+    }
+}
+
+fn mean_permille(planes: &[RecentVictims], pages_per_block: u32) -> u32 {
+    let kept = || planes.iter().map(|RecentVictims(valid, seen)| &valid[..VICTIMS_KEPT.min(*seen as usize)]);
+    let sum: u64 = kept().flatten().map(|&valid| u64::from(valid)).sum();
+    let victims: usize = kept().map(<[u16]>::len).sum();
+    (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_block))) as u32
+}

@@ -1,0 +1,84 @@
+//! # One GC for each die
+//!
+//! **What it does.** The planes of a die collect one after the other: a GC starts only while no other GC of its die moves pages,
+//! and of the planes that want one that with the fewest erased pages goes first. Urgent GCs wait too. A GC that has read all
+//! its pages, and waits until they fill a program of all planes, lets the next one bring the rest, if the die is short of space
+//! even with the block that it is about to get, and has an erased block for each.
+//!
+//! **Source.** A decision for drives whose GC spreads its pages over all planes of a die, such as that of Practical Erase
+//! Suspension: each GC then takes the programs of the whole die, and several would only prolong each other.
+//!
+//! **Parameters.** None.
+//!
+//! **Cost.** Where GC stays in its plane, the other planes of the die stand idle meanwhile.
+
+use crate::ids::{PlaneIx, Pool};
+use crate::policy::answers::{Gate, Want};
+use crate::policy::interface::GcGate;
+use crate::policy::view::View;
+use serde::Deserialize;
+
+/// Open for one plane of each die.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OnePerDie {}
+
+impl GcGate for OnePerDie {
+    fn may_start(&mut self, view: View<'_>, pool: Pool, _: Want) -> Gate {
+        let own = view.tables().planes_of(pool);
+        let plane = own.start;
+        let erased = |plane: PlaneIx| view.tables().free_pages(plane);
+        let moves = |other: PlaneIx| view.in_gc(other) && !view.gc_drains(other);
+        let goes_before = |other: PlaneIx| moves(other) || view.waits_at_gate(other) && erased(other) < erased(plane);
+        let planes = || view.planes_of(view.geometry().die_of(plane));
+        if planes().any(|other| !own.contains(&other) && goes_before(other)) {
+            return Gate::Closed;
+        }
+        let drain = planes().filter(|&other| view.in_gc(other)).count() as u32;
+        let erased_blocks: u32 = planes().map(|other| view.tables().erased_groups(view.tables().pool_of(other))).sum();
+        if drain > 0 && erased_blocks <= drain { Gate::Closed } else { Gate::Open }
+    }
+
+    fn strict(&mut self) -> bool {
+        true
+    }
+
+    fn alone_in_die(&mut self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::{Claimant, Tables};
+    use crate::gc::state::GcState;
+    use crate::testkit::Parts;
+    use crate::testkit::tiny_device;
+    use crate::traits::Traits;
+
+    #[test]
+    fn the_plane_with_the_fewest_erased_pages_goes_first_and_alone() {
+        let mut device = tiny_device();
+        device.geometry.planes_per_die = 2;
+        let tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
+        let mut state = Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let ask = |state: &Parts, plane| OnePerDie {}.may_start(state.view(), Pool(plane), Want::Hard);
+        state.ftl.tables.take(0, 0, Claimant::Host).unwrap();
+        assert_eq!(ask(&state, 1), Gate::Open, "nobody else wants one");
+        state.ftl.gc.gated_for_test()[0] = 0b11;
+        assert_eq!((ask(&state, 0), ask(&state, 1)), (Gate::Open, Gate::Closed));
+        state.ftl.gc.planes_for_test()[0].state = GcState::Claiming;
+        assert_eq!((ask(&state, 1), ask(&state, 2)), (Gate::Closed, Gate::Open), "the other die is free");
+        // It has read the one page of its victim, which waits to be programmed.
+        state.ftl.gc.gated_for_test()[0] = 0b10;
+        (state.ftl.gc.planes_for_test()[0].state, state.ftl.gc.planes_for_test()[0].in_ram) = (GcState::Moving, 1);
+        assert_eq!(ask(&state, 1), Gate::Open);
+        while state.ftl.tables.erased_groups(Pool(0)) + state.ftl.tables.erased_groups(Pool(1)) > 1 {
+            let plane = PlaneIx::from(state.ftl.tables.erased_groups(Pool(0)) == 0);
+            state.ftl.tables.take(plane, 0, Claimant::Gc).unwrap();
+        }
+        assert_eq!(ask(&state, 1), Gate::Closed, "the one erased block is for the GC that drains");
+    }
+}

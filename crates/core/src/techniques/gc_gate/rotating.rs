@@ -1,0 +1,196 @@
+//! # Rotating GC
+//!
+//! **What it does.** At most one GC at a time in each plane group, so that every stripe lacks one page at most and the others
+//! can stand in for it. Planes that wait take turns: the one with the fewest erased pages first, or round the group. Above the
+//! hard watermark a GC also waits for a channel without host operations, unless told otherwise. Below it a plane starts its
+//! GC whatever the group does, which is a violation and counted with its time; where the gate is strict it never does, and
+//! its writes stall when it has no erased page left.
+//!
+//! **Source.** TTFLASH, section 4.4; violations and forced rotation ("F-RGC"), section 6.6. The quiet channel is the authors'
+//! released simulator's. The order of waiting planes is a decision: the paper names none, and fewest erased pages first
+//! keeps violations rare, while round robin keeps the bound of (N - 1) x T_gc if GCs start at once. T_gc counts from a GC's
+//! start; one that waits for its die and then finds nothing to free has had its turn as well.
+//!
+//! **Parameters.** `strict` (default false); `turn`, `"fewest_free"` (default) or `"round_robin"`; `start`, `"quiet_channel"`
+//! (default) or `"immediate"`. It needs stripes.
+//!
+//! **Cost.** A plane's GC may wait for those of the N - 1 others, so planes run lower on erased pages.
+
+use crate::device::Device;
+use crate::ids::{NONE, PlaneIx, Pool};
+use crate::policy::answers::{Gate, Want};
+use crate::policy::combination::Combination;
+use crate::policy::interface::GcGate;
+use crate::policy::view::View;
+use crate::techniques::gc_gate::free::Start;
+use serde::Deserialize;
+use tinytail_config::{ConfigError, Faults};
+
+/// Which of the waiting planes is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Turn {
+    /// The one with the fewest erased pages.
+    #[default]
+    FewestFree,
+    /// The one that follows the last holder in the group.
+    RoundRobin,
+}
+
+/// At most one GC in each group.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Rotating {
+    #[serde(default)]
+    strict: bool,
+    #[serde(default)]
+    turn: Turn,
+    #[serde(default = "quiet_channel")]
+    start: Start,
+    /// How much each plane wanted a GC when it was asked about last.
+    #[serde(skip)]
+    wants: Vec<Want>,
+    /// The plane of each group that started a GC last.
+    #[serde(skip)]
+    last: Vec<PlaneIx>,
+}
+
+fn quiet_channel() -> Start {
+    Start::QuietChannel
+}
+
+impl Rotating {
+    /// A gate that violates rotation never (`strict`) or when a plane is urgent.
+    pub fn new(strict: bool, turn: Turn, start: Start) -> Self {
+        Self { strict, turn, start, wants: Vec::new(), last: Vec::new() }
+    }
+
+    /// Lets GC start without a quiet channel. Returns whether it waited for one.
+    pub(crate) fn start_at_once(&mut self) -> bool {
+        std::mem::replace(&mut self.start, Start::Immediate) == Start::QuietChannel
+    }
+
+    fn is_ready(&self, view: View<'_>, plane: PlaneIx) -> bool {
+        let urgent = self.wants[plane as usize] == Want::Hard;
+        urgent || self.start == Start::Immediate || view.host_operations_on_channel_of(plane) == 0
+    }
+
+    /// Where a plane stands among those that wait; less is sooner. Equal numbers of erased pages follow the last holder.
+    fn place(&self, view: View<'_>, plane: PlaneIx, last: PlaneIx, group: &[PlaneIx]) -> (u32, u32) {
+        let position = |plane| group.iter().position(|&other| other == plane).map_or(group.len() - 1, |position| position) as u32;
+        let size = group.len() as u32;
+        let after = (position(plane) + size - 1 - position(last)) % size;
+        match self.turn {
+            Turn::FewestFree => (view.tables().free_pages(plane), after),
+            Turn::RoundRobin => (after, 0),
+        }
+    }
+}
+
+impl GcGate for Rotating {
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        self.wants = vec![Want::No; device.geometry.planes() as usize];
+        self.last = vec![NONE; device.geometry.planes() as usize];
+        Ok(())
+    }
+
+    fn may_start(&mut self, view: View<'_>, pool: Pool, want: Want) -> Gate {
+        let own = view.tables().planes_of(pool);
+        let plane = own.start;
+        let Some(stripes) = view.stripes() else { return Gate::Open };
+        self.wants[plane as usize] = want;
+        if stripes.rotation_group(plane).any(|other| !own.contains(&other) && view.in_gc(other)) {
+            return Gate::Closed;
+        }
+        let index = stripes.rotation_index(plane).0 as usize;
+        // An urgent plane that nothing keeps back starts: if another is urgent too, both would anyhow.
+        let unbound = want == Want::Hard && !self.strict;
+        if !unbound {
+            if !self.is_ready(view, plane) {
+                return Gate::Closed;
+            }
+            let group: Vec<PlaneIx> = stripes.rotation_group(plane).collect();
+            let own = self.place(view, plane, self.last[index], &group);
+            let before = |&&other: &&PlaneIx| {
+                other != plane
+                    && view.waits_at_gate(other)
+                    && self.is_ready(view, other)
+                    && self.place(view, other, self.last[index], &group) < own
+            };
+            if group.iter().find(before).is_some() {
+                return Gate::Closed;
+            }
+        }
+        self.last[index] = plane;
+        Gate::Open
+    }
+
+    fn strict(&mut self) -> bool {
+        self.strict
+    }
+
+    fn alone_in_die(&mut self) -> bool {
+        true
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        with.needs_stripes("gc_gate", "rotating", faults);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::Claimant;
+    use crate::gc::state::GcState;
+    use crate::testkit::Parts;
+    use crate::testkit::state_with_stripes;
+
+    /// Four channels of two planes: group 0 is planes 0, 2, 4 and 6.
+    fn gate(state: &Parts, strict: bool, turn: Turn) -> Rotating {
+        let mut gate = Rotating::new(strict, turn, Start::QuietChannel);
+        gate.prepare(&state.flash.device).unwrap();
+        gate
+    }
+
+    #[test]
+    fn a_gc_in_the_group_closes_it_for_the_others_of_the_group_alone() {
+        let mut state = state_with_stripes(4, 2, 4);
+        let mut gate = gate(&state, false, Turn::FewestFree);
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Soft), Gate::Open);
+        state.ftl.gc.planes_for_test()[2].state = GcState::Claiming;
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Soft), Gate::Closed);
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Hard), Gate::Closed, "the mechanism passes it, and counts a violation");
+        assert_eq!(gate.may_start(state.view(), Pool(1), Want::Soft), Gate::Open, "plane 1 is in the other group");
+        state.ftl.gc.planes_for_test()[2].state = GcState::Idle;
+        state.flash.channels_for_test()[0].host_operations = 1;
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Soft), Gate::Closed, "its channel is not quiet");
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Hard), Gate::Open);
+    }
+
+    #[test]
+    fn of_those_that_wait_the_one_with_the_fewest_erased_pages_goes_first() {
+        let mut state = state_with_stripes(4, 2, 4);
+        let mut gate = gate(&state, false, Turn::FewestFree);
+        state.ftl.tables.take(4, 0, Claimant::Gc).unwrap();
+        state.ftl.gc.gated_for_test()[0] = 1 << 4 | 1 << 6;
+        assert_eq!(gate.may_start(state.view(), Pool(6), Want::Soft), Gate::Closed, "plane 4 has fewer");
+        assert_eq!(gate.may_start(state.view(), Pool(4), Want::Soft), Gate::Open);
+        state.flash.channels_for_test()[2].host_operations = 1;
+        assert_eq!(gate.may_start(state.view(), Pool(6), Want::Soft), Gate::Open, "plane 4 could not start now");
+    }
+
+    #[test]
+    fn round_robin_follows_the_last_holder_whatever_is_erased() {
+        let mut state = state_with_stripes(4, 2, 4);
+        let mut gate = gate(&state, true, Turn::RoundRobin);
+        assert_eq!(gate.may_start(state.view(), Pool(2), Want::Hard), Gate::Open);
+        state.ftl.tables.take(0, 0, Claimant::Gc).unwrap();
+        state.ftl.gc.gated_for_test()[0] = 1 | 1 << 4;
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Hard), Gate::Closed, "plane 4 follows plane 2, and the gate is strict");
+        assert_eq!(gate.may_start(state.view(), Pool(4), Want::Hard), Gate::Open);
+        assert_eq!(gate.may_start(state.view(), Pool(0), Want::Hard), Gate::Open);
+    }
+}

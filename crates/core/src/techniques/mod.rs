@@ -1,0 +1,267 @@
+//! The techniques that answer the policy interfaces.
+//!
+//! Each interface of [`crate::policy::interface`] has a list of techniques below. A technique's row gives the enum variant, its
+//! name in design files and its entry in the documentation. To add a technique, write its file, add its row, and write a
+//! design file that uses it; ARCHITECTURE.md walks through an example.
+
+use crate::device::Device;
+use crate::flash::ask::{Candidate, Waiting};
+use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, PlaneIx, Pool};
+use crate::policy::thresholds::CycleLevels;
+use crate::policy::view::{BlockedRead, Unplaced, View, WrittenStripe};
+use crate::policy::*;
+use crate::stripes::{Place as StripePlace, Stripes};
+use crate::units::Ns;
+use serde::Deserialize;
+use tinytail_config::{ConfigError, Faults};
+
+pub mod destage;
+pub mod gc_gate;
+pub mod gc_lock;
+pub mod gc_trigger;
+pub mod order;
+pub mod page_choice;
+pub mod pairing;
+pub mod place;
+pub mod read_plan;
+pub mod scrub;
+pub mod suspend;
+pub mod victim;
+pub mod wear_level;
+
+/// Puts a question to whichever technique an interface's enum holds.
+macro_rules! ask {
+    ($self:ident, { $( $(#[$doc:meta])+ $tag:literal => $variant:ident($technique:ty), )+ }, $method:ident $arguments:tt) => {
+        match $self { $( Self::$variant(technique) => ask!(@ technique $method $arguments), )+ Self::Custom(technique) => ask!(@ technique $method $arguments) }
+    };
+    (@ $technique:ident $method:ident ($($argument:ident),*)) => { $technique.$method($($argument),*) };
+}
+
+/// What all techniques answer, whatever their interface asks.
+pub(crate) trait Technique {
+    fn name(&self) -> &'static str;
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError>;
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults);
+    fn seed(&mut self, seed: u64);
+    fn save(&self) -> Vec<u8>;
+    fn restore(&mut self, memory: &[u8]) -> Result<(), String>;
+}
+
+/// The enum of an interface's techniques, and the list of their names and descriptions.
+macro_rules! techniques {
+    (
+        $(#[$enum_doc:meta])*
+        enum $enum:ident for $trait:ident, $dispatch:ident { $( $(#[doc = $doc:literal])+ $tag:literal => $variant:ident($technique:ty), )+ }
+    ) => {
+        $(#[$enum_doc])*
+        #[derive(Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema), schemars(tag = "policy"))]
+        pub enum $enum {
+            $( $(#[doc = $doc])+ #[serde(rename = $tag)] $variant($technique), )+
+            /// A policy from outside this crate.
+            #[serde(skip)]
+            Custom(Box<dyn $trait>),
+        }
+
+        crate::policy::interface::$dispatch! { $enum { $( $(#[doc = $doc])+ $tag => $variant($technique), )+ } }
+
+        impl $enum {
+            /// Name and description of every technique of this interface.
+            pub const TECHNIQUES: &'static [(&'static str, &'static str)] = &[ $( ($tag, concat!($($doc),+)), )+ ];
+
+            /// The technique's name in design files.
+            pub fn name(&self) -> &'static str {
+                match self { $( Self::$variant(_) => $tag, )+ Self::Custom(_) => "custom" }
+            }
+        }
+
+        impl Technique for $enum {
+            fn name(&self) -> &'static str {
+                self.name()
+            }
+            fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+                $trait::prepare(self, device)
+            }
+            fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+                $trait::check(self, with, faults);
+            }
+            fn seed(&mut self, seed: u64) {
+                $trait::seed(self, seed);
+            }
+            fn save(&self) -> Vec<u8> {
+                $trait::save(self)
+            }
+            fn restore(&mut self, memory: &[u8]) -> Result<(), String> {
+                $trait::restore(self, memory)
+            }
+        }
+    };
+}
+
+techniques! {
+    /// Techniques that answer `place`.
+    enum PlacePolicy for Place, dispatch_place {
+        /// Static: logical pages go round channels, chips, dies and planes in a given order.
+        "static" => Static(place::static_order::StaticOrder),
+        /// Static dies: a page goes to the plane of its die that has the fewest to program.
+        "superpage" => Superpage(place::superpage::Superpage),
+        /// Dynamic: a page goes to an idle die without GC, or to the one with the shortest queue.
+        "idle_die" => IdleDie(place::idle_die::IdleDie),
+        /// Late-bound: a page waits until a die could program it; idle dies take turns.
+        "next_idle" => NextIdle(place::next_idle::NextIdle),
+        /// Static: stripes of consecutive logical pages and a rotated parity, each in one plane group.
+        "rain" => Rain(place::rain::Rain),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `gc_trigger`.
+    enum GcTriggerPolicy for GcTrigger, dispatch_gc_trigger {
+        /// Soft and hard watermark of erased pages in each plane.
+        "watermark" => Watermark(gc_trigger::watermark::Watermark),
+        /// Background and emergency threshold of erased blocks in each chip.
+        "background_emergency" => BackgroundEmergency(gc_trigger::background_emergency::BackgroundEmergency),
+        /// GC never starts; running out of space is an error.
+        "never" => Never(gc_trigger::never::Never),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `gc_gate`.
+    enum GcGatePolicy for GcGate, dispatch_gc_gate {
+        /// Always, or only while no host operation waits for or uses the channel.
+        "free" => Free(gc_gate::free::Free),
+        /// At most one GC in each die, that of the plane with the fewest erased pages.
+        "one_per_die" => OnePerDie(gc_gate::one_per_die::OnePerDie),
+        /// At most one GC in each plane group; strictly, or until a plane is urgent.
+        "rotating" => Rotating(gc_gate::rotating::Rotating),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `gc_lock`.
+    enum GcLockPolicy for GcLock, dispatch_gc_lock {
+        /// Controller, channel, die or plane, from the first page to the last.
+        "blocking" => Blocking(gc_lock::blocking::Blocking),
+        /// As blocking, but given up after every page until the plane is urgent.
+        "preemptible" => Preemptible(gc_lock::preemptible::Preemptible),
+        /// Nothing: one flash operation at a time, each chosen when it starts.
+        "nothing" => Nothing(gc_lock::nothing::Nothing),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `victim`.
+    enum VictimPolicy for Victim, dispatch_victim {
+        /// The fewest valid pages.
+        "greedy" => Greedy(victim::greedy::Greedy),
+        /// The block that closed longest ago.
+        "fifo" => Fifo(victim::fifo::Fifo),
+        /// The fewest valid pages among a few random blocks.
+        "d_choices" => DChoices(victim::d_choices::DChoices),
+        /// The greatest age x (1 - u) / 2u.
+        "cost_benefit" => CostBenefit(victim::cost_benefit::CostBenefit),
+        /// The fewest erases.
+        "least_worn" => LeastWorn(victim::least_worn::LeastWorn),
+        /// The most pages at offsets at which reads wait in sibling planes.
+        "queue_match" => QueueMatch(victim::queue_match::QueueMatch),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `order`.
+    enum OrderPolicy for Order, dispatch_order {
+        /// The one that has waited longest.
+        "fifo" => Fifo(order::fifo::Fifo),
+        /// Reads before everything else at a die; the channel serves programs last, reads of the host first or commands first.
+        "read_first" => ReadFirst(order::read_first::ReadFirst),
+        /// GC before everything else at a die; then reads, then programs.
+        "gc_first" => GcFirst(order::gc_first::GcFirst),
+        /// Urgent GC, then the host, then GC and flushes in the background.
+        "emergency_external_background" => EmergencyExternalBackground(order::emergency_external_background::EmergencyExternalBackground),
+        /// GC while it does not make a request miss its deadline, otherwise reads first.
+        "deadline_slack" => DeadlineSlack(order::deadline_slack::DeadlineSlack),
+        /// As `emergency_external_background`, and under load GC gets the share of time in which it frees what the host writes.
+        "rate_match" => RateMatch(order::rate_match::RateMatch),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `page_choice`.
+    enum PageChoicePolicy for PageChoice, dispatch_page_choice {
+        /// Any page, in turns.
+        "any" => Any(page_choice::any::Any),
+        /// Fast pages for the host, and write points that idle time returns to fast pages.
+        "return_to_fast" => ReturnToFast(page_choice::return_to_fast::ReturnToFast),
+        /// Fast pages for GC and slow ones for the host, or the other way round.
+        "by_writer" => ByWriter(page_choice::by_writer::ByWriter),
+        /// As `by_writer`, in the mode that suits the locality of what was written lately.
+        "by_locality" => ByLocality(page_choice::by_locality::ByLocality),
+        /// As `return_to_fast` in idle time and when a burst begins, and step by step as `by_locality` when it goes on.
+        "dynamic" => Dynamic(page_choice::dynamic::Dynamic),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `pairing`.
+    enum PairingPolicy for Pairing, dispatch_pairing {
+        /// No pairing.
+        "none" => Nothing(pairing::none::Nothing),
+        /// Operations of the same kind and cause at the same page offset of sibling planes.
+        "same_offset" => SameOffset(pairing::same_offset::SameOffset),
+        /// As `same_offset`, and programs start on all planes of a die or not at all.
+        "superpage" => SuperpagePrograms(pairing::superpage::SuperpagePrograms),
+        /// As `same_offset`, and the host's operations are paired with those of GC in sibling planes.
+        "gc_par" => GcPar(pairing::gc_par::GcPar),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `suspend`.
+    enum SuspendPolicy for Suspend, dispatch_suspend {
+        /// Erases and programs run to their end.
+        "never" => Never(suspend::never::Never),
+        /// Erases make way: at once, at the end of the current step, or one until a timeout and then the other.
+        "erase_suspension" => EraseSuspension(suspend::erase_suspension::EraseSuspension),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `read_plan`.
+    enum ReadPlanPolicy for ReadPlan, dispatch_read_plan {
+        /// Every read waits for its page.
+        "direct" => Direct(read_plan::direct::Direct),
+        /// A read behind a GC is reconstructed from its stripe, if that is faster by the paper's or another rule.
+        "gc_tolerant" => GcTolerant(read_plan::gc_tolerant::GcTolerant),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `destage`.
+    enum DestagePolicy for Destage, dispatch_destage {
+        /// What was written longest ago.
+        "lru" => Lru(destage::lru::Lru),
+        /// Full stripes before partial ones, stripes away from GCs before those that meet one.
+        "gc_tolerant" => GcTolerant(destage::gc_tolerant::GcTolerant),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `scrub`.
+    enum ScrubPolicy for Scrub, dispatch_scrub {
+        /// Nothing is scrubbed.
+        "never" => Never(scrub::never::Never),
+        /// Copied pages are read while their die is idle; those with many errors are written anew.
+        "idle" => Idle(scrub::idle::Idle),
+    }
+}
+
+techniques! {
+    /// Techniques that answer `wear_level`.
+    enum WearLevelPolicy for WearLevel, dispatch_wear_level {
+        /// Every stripe stays where it is.
+        "never" => Never(wear_level::never::Never),
+        /// Written stripes move to less worn planes: to another group, or round the channels of theirs.
+        "imbalance" => Imbalance(wear_level::imbalance::Imbalance),
+    }
+}

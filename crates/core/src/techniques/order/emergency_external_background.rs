@@ -1,0 +1,78 @@
+//! # Emergency, external, background
+//!
+//! **What it does.** Three queues, at dies and channels: GC of planes that need it urgently goes first, then whatever the
+//! host waits for, oldest first, then GC and flushes in the background. While a write waits for room in a full buffer,
+//! flushes are external. What can't start, because its die or channel is busy, is passed over.
+//!
+//! **Source.** The Harey Tortoise, section 3.2: the emergency, the external and the background queue.
+//!
+//! **Parameters.** None. **Cost.** A plane that has become urgent serves nobody until its GC has freed a block.
+
+use crate::flash::op::Class;
+use crate::policy::interface::Order;
+use crate::policy::view::{Candidate, View};
+use crate::techniques::order::fifo::oldest;
+use serde::Deserialize;
+
+/// Urgent GC, the host, everything else.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EmergencyExternalBackground {}
+
+/// The emergency queue, the external and the background one.
+pub(super) fn queue(view: View<'_>, candidate: &Candidate) -> u32 {
+    match candidate.class {
+        Class::Gc | Class::GcProgram | Class::Lock if candidate.urgent => 0,
+        Class::HostRead | Class::AuxiliaryRead | Class::HostProgram => 1,
+        Class::Flush if view.writes_wait_for_room() => 1,
+        Class::Flush | Class::Gc | Class::GcProgram | Class::Lock | Class::Background => 2,
+    }
+}
+
+impl Order for EmergencyExternalBackground {
+    fn at_die(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize {
+        oldest(candidates, |candidate| queue(view, candidate))
+    }
+
+    fn at_channel(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize {
+        oldest(candidates, |candidate| queue(view, candidate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::tiny_state;
+
+    fn candidate(class: Class, arrival: u64, urgent: bool) -> Candidate {
+        Candidate { class, plane: 0, arrival, urgent, continues: false, data: false }
+    }
+
+    #[test]
+    fn urgent_gc_goes_before_the_host_and_other_gc_behind_it() {
+        let state = tiny_state();
+        let mut order = EmergencyExternalBackground {};
+        let host = candidate(Class::HostProgram, 2, false);
+        for class in [Class::Gc, Class::GcProgram, Class::Lock] {
+            assert_eq!(order.at_die(state.view(), &[candidate(class, 1, false), host]), 1);
+            assert_eq!(order.at_die(state.view(), &[candidate(class, 3, true), host]), 0);
+            assert_eq!(order.at_channel(state.view(), &[candidate(class, 3, true), host]), 0);
+        }
+    }
+
+    #[test]
+    fn the_external_queue_is_first_in_first_out() {
+        let waiting = [candidate(Class::HostRead, 2, false), candidate(Class::HostProgram, 1, false)];
+        assert_eq!(EmergencyExternalBackground {}.at_die(tiny_state().view(), &waiting), 1, "no read overtakes a program");
+    }
+
+    #[test]
+    fn a_flush_is_background_until_a_write_waits_for_it() {
+        let mut state = tiny_state();
+        let waiting = [candidate(Class::Flush, 1, false), candidate(Class::HostRead, 2, false)];
+        assert_eq!(EmergencyExternalBackground {}.at_die(state.view(), &waiting), 1);
+        state.raid.buffer.wait(crate::buffer::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0, since: 0 });
+        assert_eq!(EmergencyExternalBackground {}.at_die(state.view(), &waiting), 0);
+    }
+}

@@ -1,0 +1,328 @@
+//! # Rate matching
+//!
+//! **What it does.** As `emergency_external_background`, except where at a die a write of the host and GC that is not urgent both
+//! wait: there GC goes first if it has had less than its share of the dies' time recently. The share is that in which GC frees
+//! as many pages as the host writes: `GC time : write time = (moves x move + erase) : (freed pages x program)`, all of it
+//! measured, moves and freed pages of an average block. With `hand_over`, the share is scaled down while the pool of erased
+//! blocks is large: by the part that is left of it between a sustainable level and the background threshold.
+//!
+//! **Source.** The Harey Tortoise, section 4.3.1: a target ratio of the two bandwidths of one chip, Equations 1 and 2, and the ratio
+//! of the times spent on both in the recent history. Taken literally the ratios are each other's reciprocals; the rates match
+//! in the orientation above. Section 6: a factor between them that "dynamically adjusts to one" (`hand_over`). Decisions: reads of
+//! the host wait for no share; freed and moved pages are measured, not 20 % of a block; a write counts whenever it ends, GC if a
+//! write of the host waits for a die then.
+//!
+//! **Parameters.** `window_ms` (default 500, 1 to 60,000): time in which what was measured fades to 1/e. `window_erases` (default 64,
+//! 1 to 65,536): erases over which moved pages are averaged. Decisions, made from the device alone: 500 ms are some 600 programs
+//! of a die and 170 erases' time; 64 erases are eight of each die of the smaller drive. `hand_over` (default `false`) and
+//! `sustainable_percent` (default 25, 0 to 99): the sustainable level, in percent of the way from the emergency to the
+//! background threshold; they need a `[gc_trigger]` with thresholds, and `[place] policy = "next_idle"`. `reads_first` (default
+//! `false`): reads of the host go before everything else, at dies and channels, as by `user_reads_first`.
+//!
+//! **Cost.** The host waits for GC before it must. Whatever the share, a drive that is busy all the time writes no more than its GC
+//! frees; rate matching decides when that is felt, not whether.
+
+use crate::device::Device;
+use crate::flash::op::Class;
+use crate::policy::combination::Combination;
+use crate::policy::interface::Order;
+use crate::policy::view::{Candidate, View, Work};
+use crate::techniques::order::emergency_external_background::queue;
+use crate::techniques::order::fifo::oldest;
+use crate::units::{MS, Ns};
+use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault, Faults};
+
+/// GC's share of the dies' time under load.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RateMatch {
+    #[serde(default = "window_ms")]
+    window_ms: u64,
+    #[serde(default = "window_erases")]
+    window_erases: u64,
+    #[serde(default)]
+    hand_over: bool,
+    #[serde(default)]
+    reads_first: bool,
+    #[serde(default = "sustainable_percent")]
+    sustainable_percent: u32,
+    #[serde(skip)]
+    measured: Measured,
+}
+
+/// What was measured up to some time.
+#[derive(Debug, Default)]
+struct Measured {
+    at: Ns,
+    /// Everything up to then.
+    work: Work,
+    /// What of it has not faded: writes and their time, the time of GC while writes waited, its moves and their time.
+    host_ns: f64,
+    host_programs: f64,
+    gc_ns: f64,
+    move_ns: f64,
+    moves: f64,
+    mean_move_ns: f64,
+    /// Erases and what had been moved out of their blocks when the window of erases began, and moves for each in the one before;
+    /// in the first as many as ageing's victims had.
+    then: (u64, u64),
+    moves_per_erase: Option<f64>,
+    erase_ns: f64,
+}
+
+fn window_ms() -> u64 {
+    500
+}
+
+fn window_erases() -> u64 {
+    64
+}
+
+fn sustainable_percent() -> u32 {
+    25
+}
+
+impl Default for RateMatch {
+    fn default() -> Self {
+        Self {
+            window_ms: window_ms(),
+            window_erases: window_erases(),
+            hand_over: false,
+            reads_first: false,
+            sustainable_percent: sustainable_percent(),
+            measured: Measured::default(),
+        }
+    }
+}
+
+impl RateMatch {
+    /// Rate matching with a window of measured times, and with or without a hand-over to it.
+    pub fn new(window_ms: u64, hand_over: bool) -> Self {
+        Self { window_ms, hand_over, ..Self::default() }
+    }
+
+    /// The queue of a candidate; reads of the host may stand in one before all others.
+    fn queue(&self, view: View<'_>, candidate: &Candidate) -> u32 {
+        if self.reads_first && candidate.class == Class::HostRead { 0 } else { 1 + queue(view, candidate) }
+    }
+
+    /// Whether GC has had less than its share.
+    fn is_due(&mut self, view: View<'_>) -> bool {
+        self.measured.up_to(view.now(), view.work(), self.window_ms * MS, self.window_erases);
+        let scale = if self.hand_over { 1.0 - f64::from(view.pool_permille(self.sustainable_percent)) / 1000.0 } else { 1.0 };
+        self.measured.gc_ns < scale * self.measured.share(view.geometry().pages_in(1)) * self.measured.host_ns
+    }
+}
+
+impl Measured {
+    /// What follows from the device, before anything has been measured.
+    fn of_device(device: &Device) -> Self {
+        let timing = &device.timing;
+        let mean = |times: &[Ns]| times.iter().sum::<Ns>() as f64 / times.len() as f64;
+        let channel = (timing.command_ns + timing.transfer_page_ns) as f64;
+        let program = mean(&timing.program_ns) + channel;
+        Self {
+            mean_move_ns: mean(&timing.read_ns) + channel + program,
+            erase_ns: (device.timing.erase_step_ns * u64::from(device.timing.erase_steps) + device.timing.command_ns) as f64,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what was done since, and fades what was before.
+    fn up_to(&mut self, now: Ns, work: Work, window_ns: Ns, window_erases: u64) {
+        let keep = 1.0 - ((now - self.at).min(window_ns) as f64 / window_ns as f64);
+        let since = |now: u64, then: u64| (now - then) as f64;
+        let faded = [
+            (&mut self.host_ns, since(work.host_ns, self.work.host_ns)),
+            (&mut self.host_programs, since(work.host_programs, self.work.host_programs)),
+            (&mut self.gc_ns, since(work.gc_in_the_way_ns, self.work.gc_in_the_way_ns)),
+            (&mut self.move_ns, since(work.moves_in_the_way_ns, self.work.moves_in_the_way_ns)),
+            (&mut self.moves, since(work.moves_in_the_way, self.work.moves_in_the_way)),
+        ];
+        for (sum, more) in faded {
+            *sum = *sum * keep + more;
+        }
+        if self.moves > 1.0 {
+            // Moves keep their last mean while there are none.
+            self.mean_move_ns = self.move_ns / self.moves;
+        }
+        let erases = work.erases - self.then.1;
+        if erases >= window_erases {
+            self.moves_per_erase = Some(since(work.moves_of_erased, self.then.0) / erases as f64);
+            self.then = (work.moves_of_erased, work.erases);
+        }
+        if work.erases > 0 {
+            self.erase_ns = work.erase_ns as f64 / work.erases as f64;
+        }
+        (self.at, self.work) = (now, work);
+    }
+
+    /// GC's time for each unit of time that the host's writes take, at which both rates match.
+    fn share(&self, pages_of_block: u32) -> f64 {
+        let pages = f64::from(pages_of_block);
+        let of_ageing = pages * f64::from(self.work.victim_valid_permille) / 1000.0;
+        let moves = self.moves_per_erase.unwrap_or(of_ageing).min(pages - 1.0);
+        let gc = moves * self.mean_move_ns + self.erase_ns;
+        let program = if self.host_programs > 0.0 { self.host_ns / self.host_programs } else { 1.0 };
+        gc / ((pages - moves) * program)
+    }
+}
+
+impl Order for RateMatch {
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        for (key, value, least, most) in [
+            ("window_ms", self.window_ms, 1, 60_000),
+            ("window_erases", self.window_erases, 1, 65_536),
+            ("sustainable_percent", self.sustainable_percent.into(), 0, 99),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(Fault::new("order", key, format!("is {value}")).allowed(format!("{least} to {most}")).into());
+            }
+        }
+        self.measured = Measured::of_device(device);
+        Ok(())
+    }
+
+    fn at_die(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize {
+        let first = oldest(candidates, |candidate| self.queue(view, candidate));
+        // A GC that is a job begins with its lock request.
+        let is_gc = |candidate: &Candidate| matches!(candidate.class, Class::Gc | Class::GcProgram | Class::Lock);
+        let is_write = matches!(candidates[first].class, Class::HostProgram | Class::Flush) && queue(view, &candidates[first]) == 1;
+        if is_write && candidates.iter().any(is_gc) && self.is_due(view) {
+            return oldest(candidates, |candidate| u32::from(!is_gc(candidate)));
+        }
+        first
+    }
+
+    fn at_channel(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize {
+        oldest(candidates, |candidate| self.queue(view, candidate))
+    }
+
+    fn measures(&mut self) -> bool {
+        true
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        if self.hand_over {
+            with.needs_pool("order", "rate_match", faults);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::{Parts, late_bound_state, take_pages};
+
+    fn candidate(class: Class, arrival: u64, urgent: bool) -> Candidate {
+        Candidate { class, plane: 0, arrival, urgent, continues: false, data: false }
+    }
+
+    /// A drive whose blocks of four pages have two moved when they are erased: a move of 2000 for each page of the host, and half
+    /// an erase of 4000. The host has had 10 programs of 1000, so that GC is due up to 40,000.
+    fn state(gc_ns: u64) -> Parts {
+        let mut state = late_bound_state(1);
+        state.flash.now = 1000;
+        *state.ftl.gc.work_for_test() = Work {
+            host_programs: 10,
+            host_ns: 10_000,
+            moves: 200,
+            move_ns: 400_000,
+            moves_in_the_way: 10,
+            moves_in_the_way_ns: 20_000,
+            erases: 64,
+            erase_ns: 64 * 4000,
+            moves_of_erased: 128,
+            gc_in_the_way_ns: gc_ns,
+            victim_valid_permille: 900,
+        };
+        state
+    }
+
+    fn prepared(hand_over: bool, state: &Parts) -> RateMatch {
+        let mut order = RateMatch::new(500, hand_over);
+        order.prepare(&state.flash.device).unwrap();
+        order
+    }
+
+    #[test]
+    fn gc_goes_before_writes_until_it_has_had_the_time_in_which_it_frees_what_they_take() {
+        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false)];
+        for (gc_ns, chosen) in [(39_999, 1), (40_000, 0)] {
+            let state = state(gc_ns);
+            assert_eq!(prepared(false, &state).at_die(state.view(), &waiting), chosen, "{gc_ns}");
+        }
+    }
+
+    #[test]
+    fn a_gc_that_is_a_job_begins_by_its_share_and_reads_may_go_before_all() {
+        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Lock, 2, false), candidate(Class::HostRead, 3, false)];
+        for (gc_ns, chosen) in [(39_999, 1), (40_000, 0)] {
+            let state = state(gc_ns);
+            let mut order = prepared(false, &state);
+            assert_eq!(order.at_die(state.view(), &waiting), chosen, "{gc_ns}");
+            order.reads_first = true;
+            assert_eq!((order.at_die(state.view(), &waiting), order.at_channel(state.view(), &waiting)), (2, 2));
+            assert_eq!(order.at_die(state.view(), &waiting[..2]), chosen, "{gc_ns}");
+        }
+    }
+
+    #[test]
+    fn reads_and_urgent_gc_wait_for_no_share() {
+        for gc_ns in [0, 1_000_000] {
+            let state = state(gc_ns);
+            let mut order = prepared(false, &state);
+            let read = [candidate(Class::HostRead, 1, false), candidate(Class::HostProgram, 2, false), candidate(Class::Gc, 3, false)];
+            assert_eq!(order.at_die(state.view(), &read), 0);
+            let urgent = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false), candidate(Class::GcProgram, 3, true)];
+            assert_eq!(order.at_die(state.view(), &urgent), 2);
+        }
+        let state = state(1_000_000);
+        let idle = [candidate(Class::Gc, 5, false), candidate(Class::GcProgram, 0, false)];
+        assert_eq!(prepared(false, &state).at_die(state.view(), &idle), 1, "without the host a page in hand goes first");
+    }
+
+    #[test]
+    fn a_hand_over_leaves_gc_out_while_the_pool_is_full() {
+        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false)];
+        let mut state = state(20_000);
+        assert_eq!(prepared(true, &state).at_die(state.view(), &waiting), 0, "the pool is full");
+        assert_eq!(prepared(false, &state).at_die(state.view(), &waiting), 1);
+        for plane in 0..2 {
+            take_pages(&mut state, plane, 0, (24 - 4) * 4);
+        }
+        assert_eq!(prepared(true, &state).at_die(state.view(), &waiting), 1, "the pool is at its sustainable level");
+    }
+
+    #[test]
+    fn what_was_measured_fades() {
+        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false)];
+        let mut state = state(1_000_000);
+        let mut order = prepared(false, &state);
+        assert_eq!(order.at_die(state.view(), &waiting), 0, "GC has had more than its share");
+        state.flash.now += 600 * MS;
+        let work = state.ftl.gc.work_for_test();
+        (work.host_programs, work.host_ns) = (20, 20_000);
+        assert_eq!(order.at_die(state.view(), &waiting), 1, "600 ms later only the last ten writes count");
+    }
+
+    #[test]
+    fn until_enough_is_erased_victims_are_as_those_of_ageing() {
+        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false)];
+        // A fourth of four pages is a move of 2000 and an erase of 4000 for three pages of the host, each of 1000.
+        for (gc_ns, chosen) in [(19_999, 1), (20_000, 0)] {
+            let mut state = state(gc_ns);
+            let work = state.ftl.gc.work_for_test();
+            (work.erases, work.erase_ns, work.moves_of_erased, work.victim_valid_permille) = (63, 63 * 4000, 126, 250);
+            assert_eq!(prepared(false, &state).at_die(state.view(), &waiting), chosen, "{gc_ns}");
+        }
+    }
+
+    #[test]
+    fn windows_out_of_bounds_are_refused() {
+        let error = RateMatch::new(0, false).prepare(&late_bound_state(1).flash.device).unwrap_err();
+        assert!(error.to_string().contains("`window_ms` is 0; allowed: 1 to 60000"), "{error}");
+    }
+}

@@ -1,0 +1,30 @@
+//! # Any page
+//!
+//! **What it does.** Nobody prefers a page: write points take turns. A critical write of the host has a fast page if an idle die
+//! offers one. Where pages have their planes early and these have more than two write points, GC has the second one and the host's
+//! writes go to the emptiest of the others.
+//!
+//! **Source.** The Harey Tortoise, section 3.2: the baseline's round robin.
+//!
+//! **Parameters.** None. **Cost.** A request meets fast and slow pages by chance.
+
+use crate::policy::answers::{Preference, Writer};
+use crate::policy::interface::PageChoice;
+use crate::policy::view::View;
+use serde::Deserialize;
+
+/// No preference.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Any {}
+
+impl PageChoice for Any {
+    fn preference(&mut self, _: View<'_>, _: Writer, _: bool) -> Preference {
+        Preference::Any
+    }
+
+    fn active(&mut self) -> bool {
+        false
+    }
+}

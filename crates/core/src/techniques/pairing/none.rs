@@ -1,0 +1,24 @@
+//! # No multi-plane commands
+//!
+//! **What it does.** Every operation has its own command and array time.
+//!
+//! **Source.** TTFLASH, Table 1: one plane per chip. **Parameters.** None. **Cost.** Sibling planes idle.
+
+use crate::policy::answers::PairingTraits;
+use crate::policy::interface::Pairing;
+use crate::policy::view::{View, Waiting};
+use serde::Deserialize;
+
+/// No pairing.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+impl Pairing for Nothing {
+    fn partners(&mut self, _: View<'_>, _: &Waiting, _: &[Waiting], _: &mut [bool]) {}
+
+    fn traits(&mut self) -> PairingTraits {
+        PairingTraits { active: false, ..PairingTraits::default() }
+    }
+}

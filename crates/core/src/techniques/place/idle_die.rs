@@ -1,0 +1,140 @@
+//! # Dynamic allocation to an idle die
+//!
+//! **What it does.** A page that is written goes to a plane of a die that is idle and without GC; if there is none, to a die
+//! without GC rather than to one with, and to the shortest queue of programs. Among equals the planes take turns in the given
+//! order. Where the design lets GC leave its plane (`[gc] destination`), its pages are placed in the same way, to planes that
+//! hold fewer live pages than theirs. A plane without room beyond GC's reserve is passed over; if no plane has any, the one
+//! with the fewest live pages takes the page, because its GC has most to gain. Reads go where the data are.
+//!
+//! **Source.** I/O-parallelized GC, section 3.3 (dynamic allocation, as in SSDSim); The Harey Tortoise, section 3.2 (round
+//! robin over the chips, past busy ones, with as many valid pages on each).
+//!
+//! **Parameters.** `order`, one of the 24 orders of C, W, D and P in which the planes take turns; default `CWDP`.
+//!
+//! **Cost.** What was written together is spread by the load of that moment, so reading it back may meet one die several
+//! times. The plane is chosen when the program is enqueued, before its read if it has one, and not again. A layout that is bound to
+//! addresses, such as parity stripes, cannot be combined with it.
+
+use crate::device::Device;
+use crate::ids::{Lpn, PlaneIx};
+use crate::policy::answers::Reach;
+use crate::policy::interface::Place;
+use crate::policy::view::View;
+use crate::techniques::place::static_order::PlaneOrder;
+use serde::Deserialize;
+use tinytail_config::ConfigError;
+
+/// Dynamic allocation, in turns among equals.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct IdleDie {
+    #[serde(default)]
+    order: PlaneOrder,
+    #[serde(skip)]
+    planes: Vec<PlaneIx>,
+    /// Whose turn is next, as an index into `planes`.
+    #[serde(skip)]
+    turn: usize,
+}
+
+impl IdleDie {
+    /// The best of the planes that have room and that `eligible` admits, from the next turn on.
+    fn choose(&mut self, view: View<'_>, eligible: impl Fn(PlaneIx) -> bool) -> Option<PlaneIx> {
+        let count = self.planes.len();
+        let mut best = None;
+        for step in 0..count {
+            let index = if self.turn + step < count { self.turn + step } else { self.turn + step - count };
+            let plane = self.planes[index];
+            if !view.has_room(plane) || !eligible(plane) {
+                continue;
+            }
+            let die = view.geometry().die_of(plane);
+            let key = (view.die_in_gc(die), !view.die_is_idle(die), view.programs_for_die(die), view.programs_for(plane));
+            if best.is_none_or(|(least, _)| key < least) {
+                best = Some((key, index));
+            }
+            if key == (false, false, 0, 0) {
+                break;
+            }
+        }
+        best.map(|(_, index)| {
+            self.turn = if index + 1 < count { index + 1 } else { 0 };
+            self.planes[index]
+        })
+    }
+}
+
+/// The turn that a technique of this name has saved, among so many.
+///
+/// # Errors
+/// Bytes that it never gave.
+pub(super) fn saved_turn(name: &str, state: &[u8], count: usize) -> Result<usize, String> {
+    let state = state.try_into().map_err(|_| format!("{name} keeps 4 bytes, not {}", state.len()))?;
+    let turn = u32::from_le_bytes(state) as usize;
+    if turn < count { Ok(turn) } else { Err(format!("{name} keeps the turn {turn} of {count}")) }
+}
+
+impl Place for IdleDie {
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        self.planes = self.order.planes(&device.geometry)?;
+        Ok(())
+    }
+
+    fn save(&self) -> Vec<u8> {
+        (self.turn as u32).to_le_bytes().to_vec()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.turn = saved_turn("idle_die", state, self.planes.len())?;
+        Ok(())
+    }
+
+    fn plane(&mut self, view: View<'_>, _: Lpn) -> PlaneIx {
+        let fullest_last = |plane: &PlaneIx| view.tables().live_pages(*plane) + view.programs_for(*plane);
+        self.choose(view, |_| true).unwrap_or_else(|| self.planes.iter().copied().min_by_key(fullest_last).expect("a drive has planes"))
+    }
+
+    fn gc_plane(&mut self, view: View<'_>, from: PlaneIx) -> PlaneIx {
+        let live = view.tables().live_pages(from);
+        self.choose(view, |plane| view.tables().live_pages(plane) + view.programs_for(plane) < live).unwrap_or(from)
+    }
+
+    fn reach(&mut self) -> Reach {
+        Reach::Drive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::{tiny_device, tiny_state};
+
+    fn idle_die() -> IdleDie {
+        let mut place = IdleDie::default();
+        place.prepare(&tiny_device()).unwrap();
+        place
+    }
+
+    #[test]
+    fn equals_take_turns_whatever_the_address() {
+        let state = tiny_state();
+        let mut place = idle_die();
+        assert_eq!([7, 7, 7, 4].map(|lpn| place.plane(state.view(), lpn)), [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_die_in_gc_a_busy_one_and_a_plane_without_room_are_passed_over() {
+        let mut state = tiny_state();
+        state.ftl.gc.planes_for_test()[0].state = crate::gc::state::GcState::Moving;
+        let mut place = idle_die();
+        assert_eq!([1, 1].map(|lpn| place.plane(state.view(), lpn)), [1, 1]);
+        state.flash.dies_for_test()[1].running = 0;
+        assert_eq!(place.plane(state.view(), 1), 1, "rather busy than in GC");
+        // Of 32 pages a reserved block and an open one are out of reach.
+        while state.ftl.tables.free_pages(1) > 8 {
+            state.ftl.tables.take(1, 0, crate::ftl::Claimant::Gc).unwrap();
+        }
+        assert_eq!(place.plane(state.view(), 1), 0, "rather in GC than without room");
+    }
+}

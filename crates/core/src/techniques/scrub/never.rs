@@ -1,0 +1,48 @@
+//! # No scrubbing
+//!
+//! **What it does.** No page passes the ECC but for somebody who reads it.
+//!
+//! **Source.** TTFLASH, section 7: its copybacks skip the ECC. **Parameters.** None. **Cost.** Where the flash has bit errors,
+//! those of a page add up with each copyback.
+
+use crate::ids::BlockIx;
+use crate::policy::interface::Scrub;
+use crate::policy::view::View;
+use crate::units::Ns;
+use serde::Deserialize;
+
+/// Nothing is scrubbed.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Never {}
+
+impl Scrub for Never {
+    fn pause_ns(&mut self) -> Option<Ns> {
+        None
+    }
+
+    fn least_copybacks(&mut self) -> u8 {
+        1
+    }
+
+    fn next_block(&mut self, _: View<'_>, _: &[BlockIx]) -> usize {
+        0
+    }
+
+    fn rewrite(&mut self, _: View<'_>, _: u32, _: u32) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::tiny_state;
+
+    #[test]
+    fn it_never_asks_for_a_page_and_rewrites_none() {
+        let state = tiny_state();
+        assert_eq!((Never {}.pause_ns(), Never {}.rewrite(state.view(), 40, 40)), (None, false));
+    }
+}

@@ -1,0 +1,30 @@
+//! # No suspension
+//!
+//! **What it does.** A running erase or program is never cut; a read of its die waits to its end.
+//!
+//! **Source.** Practical Erase Suspension, section 3.1 ("Baseline").
+//!
+//! **Parameters.** None. **Cost.** Reads wait up to a whole erase.
+
+use crate::flash::ask::Suspension;
+use crate::ids::DieIx;
+use crate::policy::interface::Suspend;
+use crate::policy::view::View;
+use serde::Deserialize;
+
+/// Erases and programs run to their end.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Never {}
+
+impl Suspend for Never {
+    #[inline]
+    fn suspend(&mut self, _: View<'_>, _: DieIx) -> Suspension {
+        Suspension::No
+    }
+
+    fn active(&mut self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,49 @@
+//! # No wear levelling between planes
+//!
+//! **What it does.** Every stripe stays where the static layout has it.
+//!
+//! **Source.** TTFLASH, section 4.2. **Parameters.** None. **Cost.** Planes wear as unevenly as the host writes.
+
+use crate::policy::interface::WearLevel;
+use crate::policy::view::{View, WrittenStripe};
+use crate::stripes::Place;
+use crate::units::Ns;
+use serde::Deserialize;
+
+/// No stripe moves.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Never {}
+
+impl WearLevel for Never {
+    fn destinations(&mut self, _: View<'_>, _: &WrittenStripe, _: &mut Vec<Place>) {}
+
+    fn pause_ns(&mut self) -> Ns {
+        Ns::MAX
+    }
+
+    fn patience_ns(&mut self) -> Ns {
+        Ns::MAX
+    }
+
+    fn active(&mut self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::state_with_stripes;
+
+    #[test]
+    fn no_stripe_moves_however_uneven_the_wear() {
+        let mut state = state_with_stripes(4, 2, 4);
+        state.ftl.gc.plane_erases_for_test()[0] = 1000;
+        let written = WrittenStripe { stripe: 0, written: 1, place: Place { group: 0, parity_channel: 3 } };
+        let mut places = Vec::new();
+        Never {}.destinations(state.view(), &written, &mut places);
+        assert_eq!((places, Never {}.active()), (vec![], false));
+    }
+}
