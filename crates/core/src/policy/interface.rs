@@ -1,4 +1,4 @@
-//! The policy interfaces: each is a question as a trait. The techniques that answer it stand in the list of `policy/mod.rs`.
+//! The policy interfaces: each is a question as a trait. The techniques that answer it stand in the lists of `techniques/mod.rs`.
 
 use crate::device::Device;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
