@@ -1,6 +1,6 @@
 //! How operations wait in queues, start, and go through their phases.
 
-use crate::attribution::parts::{SPACE, TrafficClass};
+use crate::attribution::parts::SPACE;
 use crate::attribution::trail::Passing;
 use crate::event::EXTRA_SLOTS;
 use crate::event::EventQueue;
@@ -8,11 +8,11 @@ use crate::flash::Engine;
 use crate::flash::ask::Candidate;
 use crate::flash::bus::{Queued, Wants};
 use crate::flash::die::Phase;
-use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, LOCK_BITS, Op, OpKind, Owner, READ_BITS};
+use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, LOCK_BITS, OpKind, Owner, READ_BITS};
 use crate::flash::suspend::ProgressEvent;
-use crate::flash::upper::{Assembles, Background, Bind, Binds, Ends, Locks, Places, Served, Upper};
+use crate::flash::upper::{Assembles, Background, Bind, Binds, Ends, Locks, Places, Upper};
 use crate::flash::{TIMERS, Times};
-use crate::ids::{BlockIx, ChannelIx, DieIx, NONE, PlaneIx, Ppn};
+use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx};
 use crate::timer::Timer;
 use crate::units::Ns;
 
@@ -415,13 +415,6 @@ where
         }
     }
 
-    /// Notes that a GC has made an operation wait until now.
-    #[inline(never)]
-    pub(crate) fn note_gc_blocked(&mut self, op: u32) {
-        self.flash.ops[op as usize].gc_blocked = true;
-        self.delayed_by_gc(op);
-    }
-
     /// Sets the masked work of a die from what the firmware masks, from suspension and from locks on its channel.
     pub(crate) fn update_masked(&mut self, die: DieIx) {
         let mut masked = self.masked_work(die);
@@ -441,56 +434,6 @@ where
         if self.flash.channels_locked > 0 && self.flash.channels[self.flash.channel_of(die)].locked_by == die {
             self.recategorize(die);
         }
-    }
-
-    #[inline(always)]
-    fn page_class(&self, ppn: Ppn) -> usize {
-        let pattern = &self.flash.device.timing.page_class_pattern;
-        if pattern.len() == 1 { usize::from(pattern[0]) } else { self.class_in_pattern(ppn) }
-    }
-
-    #[inline(never)]
-    fn class_in_pattern(&self, ppn: Ppn) -> usize {
-        let pattern = &self.flash.device.timing.page_class_pattern;
-        let offset = self.flash.device.geometry.offset_of(ppn);
-        usize::from(pattern[offset as usize % pattern.len()])
-    }
-
-    /// Array time of a read of a page.
-    #[inline]
-    pub(crate) fn read_ns(&self, ppn: Ppn) -> Ns {
-        self.flash.device.timing.read_ns[self.page_class(ppn)]
-    }
-
-    /// Array time of the erase of a block.
-    pub(crate) fn erase_ns(&self, block: BlockIx) -> Ns {
-        let device = &self.flash.device;
-        device.timing.erase_step_ns * u64::from(device.erase_steps_after(self.erase_count(block)))
-    }
-
-    /// Array time of a program of a page.
-    pub(crate) fn program_ns(&self, ppn: Ppn) -> Ns {
-        self.flash.device.timing.program_ns[self.page_class(ppn)]
-    }
-
-    /// Channel and array time of an operation; of a copyback only those of its read. Zero for traffic that is made free.
-    #[inline(always)]
-    pub(crate) fn times(&self, op: &Op) -> Times {
-        if self.is_free(op.traffic) {
-            return Times { command: 0, array: 0, transfer: 0 };
-        }
-        let timing = &self.flash.device.timing;
-        let (ns, page) = if op.kind == OpKind::Program { (&timing.program_ns, op.target) } else { (&timing.read_ns, op.ppn) };
-        let array = if op.kind == OpKind::Erase { self.erase_ns(op.ppn) } else { ns[self.page_class(page)] };
-        let moves_data = matches!(op.kind, OpKind::Read | OpKind::Program);
-        let transfer = if moves_data { self.flash.device.transfer_ns(op.sectors.into()) } else { 0 };
-        Times { command: timing.command_ns, array, transfer }
-    }
-
-    /// Whether what a die or channel does for somebody takes no time.
-    #[inline(always)]
-    pub(crate) fn is_free(&self, traffic: TrafficClass) -> bool {
-        self.flash.free >> traffic as u32 & 1 == 1
     }
 
     /// Starts an operation with its partners: die and channel are free.

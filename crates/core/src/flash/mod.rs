@@ -32,6 +32,7 @@ pub mod op;
 pub(crate) mod registers;
 mod seen;
 pub(crate) mod suspend;
+mod timing;
 pub(crate) mod trace;
 pub(crate) mod upper;
 mod waits;

@@ -6,7 +6,7 @@ use crate::attribution::trail::Passing;
 use crate::event::EventQueue;
 use crate::flash::attribution::Place;
 use crate::flash::op::{Class, OpKind};
-use crate::flash::upper::{Traces, Upper};
+use crate::flash::upper::{Served, Traces, Upper};
 use crate::flash::{Engine, Flash, Times};
 use crate::ids::{DieIx, NONE, PlaneIx};
 
@@ -217,5 +217,12 @@ where
             assert!(total <= elapsed, "an operation's parts exceed its time: {total} > {elapsed}");
             attribution.add(DIE + other as usize, elapsed - total);
         }
+    }
+
+    /// Notes that a GC has made an operation wait until now.
+    #[inline(never)]
+    pub(crate) fn note_gc_blocked(&mut self, op: u32) {
+        self.flash.ops[op as usize].gc_blocked = true;
+        self.delayed_by_gc(op);
     }
 }

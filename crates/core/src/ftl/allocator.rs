@@ -65,6 +65,23 @@ where
         Some(target)
     }
 
+    /// A program that has its place begins: the page that it takes.
+    #[cold]
+    fn take_place(&mut self, die: DieIx, op: u32) -> Ppn {
+        let entry = &self.flash.ops[op as usize];
+        let (plane, claimant, gc) = (entry.plane, entry.claimant(), matches!(entry.owner, Owner::Gc(_)));
+        let late_bound = self.up.ftl.late_bound.as_mut().expect("a design with late-bound allocation");
+        let point = usize::from(late_bound.bound[die as usize].take().expect("a program that has its place"));
+        let fast = late_bound.points.of_rank(plane, 0) >> point & 1 == 1;
+        let target = self.up.ftl.tables.take(plane, point, claimant).expect("room was seen when it got its place");
+        late_bound.points.update(&self.up.ftl.tables, plane, point);
+        late_bound.moving -= u32::from(gc);
+        self.flash.counters.pages_spread += u64::from(point > 1);
+        self.flash.counters.fast_pages_gc += u64::from(fast && gc);
+        self.flash.counters.fast_pages_host += u64::from(fast && !gc);
+        target
+    }
+
     /// The GC of a plane's pool.
     pub(crate) fn gc_of(&self, plane: PlaneIx) -> &Collection {
         self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane))

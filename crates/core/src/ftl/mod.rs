@@ -16,6 +16,7 @@ use std::ops::Range;
 
 pub(crate) mod above;
 mod allocator;
+mod assembly;
 mod bind;
 mod collect;
 mod completion;

@@ -15,7 +15,7 @@ use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::late_bound::{BACKGROUND, EMERGENCY, EXTERNAL, LateBound};
 use crate::ftl::write_points::WritePoints;
-use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
+use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::PLACE;
 use crate::policy::answers::{Parking, Preference, Writer};
 use crate::policy::interface::{Order, PageChoice, Place};
@@ -142,23 +142,6 @@ where
         if let Owner::Gc(of) = self.flash.ops[op as usize].owner {
             self.page_has_its_place(of);
         }
-    }
-
-    /// A program that has its place begins: the page that it takes.
-    #[cold]
-    pub(super) fn take_place(&mut self, die: DieIx, op: u32) -> Ppn {
-        let entry = &self.flash.ops[op as usize];
-        let (plane, claimant, gc) = (entry.plane, entry.claimant(), matches!(entry.owner, Owner::Gc(_)));
-        let late_bound = self.up.ftl.late_bound.as_mut().expect("a design with late-bound allocation");
-        let point = usize::from(late_bound.bound[die as usize].take().expect("a program that has its place"));
-        let fast = late_bound.points.of_rank(plane, 0) >> point & 1 == 1;
-        let target = self.up.ftl.tables.take(plane, point, claimant).expect("room was seen when it got its place");
-        late_bound.points.update(&self.up.ftl.tables, plane, point);
-        late_bound.moving -= u32::from(gc);
-        self.flash.counters.pages_spread += u64::from(point > 1);
-        self.flash.counters.fast_pages_gc += u64::from(fast && gc);
-        self.flash.counters.fast_pages_host += u64::from(fast && !gc);
-        target
     }
 
     /// Offers a die that runs nothing the first pages of the queues, and its own work. Returns the program that has got a place

@@ -5,12 +5,15 @@ use crate::ftl::Tables;
 use crate::ftl::late_bound::LateBound;
 use crate::gc::state::Gcs;
 use crate::traits::Traits;
+use crate::units::Ns;
 
 /// The translation layer: its tables, where pages go, and GC.
 #[derive(Debug)]
 pub struct Ftl {
     pub(crate) tables: Tables,
     pub(crate) gc: Gcs,
+    /// Programs that wait for those of the other planes of their die.
+    pub(crate) assembly: Assembly,
     /// Programs without a place, and GC as single operations, if the design's allocation is late-bound.
     pub(crate) late_bound: Option<Box<LateBound>>,
     /// Programs of the host bound for each plane that have not ended; none where the layout is static.
@@ -27,8 +30,44 @@ impl Ftl {
             late_bound: traits.late_bound.then(|| Box::new(LateBound::new(device, &tables, !traits.gc_across, thresholds))),
             bound: if traits.dynamic { vec![0; planes] } else { Vec::new() },
             gc_bound: if traits.gc_across || traits.late_bound { vec![0; planes] } else { Vec::new() },
+            assembly: Assembly::new(device.geometry.dies() as usize, traits),
             tables,
             gc,
         }
     }
+}
+
+/// Programs that wait until every plane of their die has one; nothing where none do.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    /// Until when the host's programs of each die wait for those of its other planes.
+    pub host_until: Vec<Ns>,
+    /// The pages of the host that wait for partners at each die; `NONE` where its programs have changed since they were counted.
+    pub without_partners: Vec<u32>,
+    /// The superpages of GCs that each die assembles; none where GC assembles none.
+    pub gc: Vec<GcAssembly>,
+}
+
+impl Assembly {
+    fn new(dies: usize, traits: &Traits) -> Self {
+        let of = |assembles: bool| if assembles { dies } else { 0 };
+        Self {
+            host_until: vec![Ns::MAX; of(traits.assembles)],
+            without_partners: vec![0; of(traits.assembles)],
+            gc: vec![GcAssembly::EMPTY; of(traits.assembles_gc)],
+        }
+    }
+}
+
+/// The programs of a die's GCs that wait for each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GcAssembly {
+    /// Until when the first of them waits.
+    pub until: Ns,
+    /// The erased pages of the die when a plane of it last wanted a GC and got it; 0 once the host has programmed since.
+    pub erased_then: u32,
+}
+
+impl GcAssembly {
+    pub const EMPTY: Self = Self { until: Ns::MAX, erased_then: 0 };
 }

@@ -4,12 +4,12 @@
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::flash::op::{Class, LOCK_BITS};
+use crate::flash::op::Class;
 use crate::flash::upper::{Assembles, ReadsAhead};
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
-use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::ids::{NONE, PlaneIx};
 use crate::policy::interface::Place;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
@@ -33,16 +33,6 @@ where
         }
         gc.in_registers -= 1;
         self.gc_has_paused(plane)
-    }
-
-    /// What GCs of a die may do although its cache registers are full. They may lock; but those that read ahead would then keep
-    /// host reads out until the registers are empty, and only one that has a page of its own there, and so reads next, goes on.
-    pub(super) fn gc_goes_on(&self, die: DieIx) -> u64 {
-        if self.flash.traits.gc_reads_ahead == 1 {
-            return LOCK_BITS;
-        }
-        let reads = self.planes_of(die).filter(|&plane| self.up.ftl.gc.planes[plane as usize].in_registers > 0);
-        reads.fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Gc) | self.flash.bit(plane, Class::Lock))
     }
 
     /// A GC waits until pages that it has read are programmed. If it yields after each page, it locks nothing meanwhile.
@@ -82,17 +72,6 @@ where
     fn has_room_for_gc(&mut self, plane: PlaneIx) -> bool {
         let write_point = self.write_point(plane, NONE, true);
         self.up.ftl.tables.can_take(plane, write_point, Claimant::Gc)
-    }
-
-    /// A page of a plane's GC is in the plane that took it.
-    #[cold]
-    pub(super) fn page_arrived(&mut self, plane: PlaneIx, destination: PlaneIx) {
-        self.up.ftl.gc_bound[destination as usize] -= 1;
-        if destination != plane {
-            self.flash.counters.gc_pages_cross_plane += 1;
-            self.try_start(self.flash.die_of(plane));
-            self.consider_gc(destination);
-        }
     }
 }
 

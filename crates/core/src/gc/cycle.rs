@@ -20,20 +20,17 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// Something changed in a plane: asks trigger and gate whether a GC starts in its pool, or where one fills the programs of its
-    /// die, in any pool of that.
-    pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
+    /// A gate is asked again for a pool; where GCs fill the programs of a die, for all pools of that.
+    fn consider_again(&mut self, pool: Pool) {
         if self.flash.traits.assembles_gc && self.flash.traits.gc_across {
-            self.consider_gc_of_die(self.flash.die_of(plane));
+            self.consider_gc_of_die(self.flash.die_of(self.up.ftl.tables.planes_of(pool).start));
         } else {
-            self.consider_gc_of_pool(self.up.ftl.tables.pool_of(plane));
+            self.consider_gc_of_pool(pool);
         }
     }
 
+    /// Asks trigger and gate whether a GC starts in a pool.
     pub(super) fn consider_gc_of_pool(&mut self, pool: Pool) {
-        if self.flash.traits.late_bound {
-            return self.consider_step(pool);
-        }
         match self.state_of(pool) {
             GcState::Idle => {}
             GcState::Claiming => return self.note_urgency(pool),
@@ -215,7 +212,7 @@ where
     pub(crate) fn gate_timer(&mut self, pool: Pool) -> bool {
         let matters = self.up.ftl.gc.of_pool(pool).retry_at == self.flash.now;
         if matters {
-            self.consider_gc(self.up.ftl.tables.planes_of(pool).start);
+            self.consider_again(pool);
         }
         matters
     }
@@ -237,7 +234,7 @@ where
             }
             pool = Pool(pool.0 + word.trailing_zeros());
             if pool <= last {
-                self.consider_gc(self.up.ftl.tables.planes_of(pool).start);
+                self.consider_again(pool);
             }
             pool = Pool(pool.0 + 1);
         }

@@ -115,6 +115,16 @@ where
         }
     }
 
+    /// What GCs of a die may do although its cache registers are full. They may lock; but those that read ahead would then keep
+    /// host reads out until the registers are empty, and only one that has a page of its own there, and so reads next, goes on.
+    fn gc_goes_on(&self, die: DieIx) -> u64 {
+        if self.flash.traits.gc_reads_ahead == 1 {
+            return LOCK_BITS;
+        }
+        let reads = self.planes_of(die).filter(|&plane| self.up.ftl.gc.planes[plane as usize].in_registers > 0);
+        reads.fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Gc) | self.flash.bit(plane, Class::Lock))
+    }
+
     /// An erase of a die ended; if it was the last, the next one counts anew how long erases have been pending. One is pending as
     /// soon as its GC has no page left to move.
     #[cold]

@@ -124,19 +124,6 @@ impl Gc {
     }
 }
 
-/// The programs of a die's GCs that wait for each other.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct GcAssembly {
-    /// Until when the first of them waits.
-    pub(super) until: Ns,
-    /// The erased pages of the die when a plane of it last wanted a GC and got it; 0 once the host has programmed since.
-    pub(super) erased_then: u32,
-}
-
-impl GcAssembly {
-    pub const EMPTY: Self = Self { until: Ns::MAX, erased_then: 0 };
-}
-
 /// A block group that is being cleaned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
@@ -203,12 +190,6 @@ pub(crate) struct Gcs {
     pub(super) channels: Vec<ChannelGcs>,
     /// GC as single operations, of each plane; none where GC is no such thing.
     pub(super) cleanup: Vec<Cleanup>,
-    /// Until when the programs of each die wait for those of its other planes; none where they need not.
-    pub(super) assembly_until: Vec<Ns>,
-    /// The pages of the host that wait for partners at each die; `NONE` where its programs have changed since they were counted.
-    pub(super) without_partners: Vec<u32>,
-    /// The superpages of GCs that each die assembles; none where it assembles none.
-    pub(super) assembly: Vec<GcAssembly>,
     /// What the dies did, if that is measured.
     pub(super) work: Work,
     /// Erases of each plane since the drive began to run, and those before counting began.
@@ -228,7 +209,7 @@ impl Gcs {
     pub fn new(device: &Device, tables: &Tables, traits: &Traits, started: u64) -> Self {
         let g = &device.geometry;
         let pools = tables.pools().count();
-        let (planes, dies) = (g.planes() as usize, g.dies() as usize);
+        let planes = g.planes() as usize;
         let mut gcs = Self {
             pools: vec![Collection::idle(); pools],
             planes: vec![Gc::idle(); planes],
@@ -237,9 +218,6 @@ impl Gcs {
             gated: vec![0; pools.div_ceil(64)],
             channels: vec![ChannelGcs::default(); g.channels as usize],
             cleanup: Vec::new(),
-            assembly_until: if traits.assembles { vec![Ns::MAX; dies] } else { Vec::new() },
-            without_partners: if traits.assembles { vec![0; dies] } else { Vec::new() },
-            assembly: if traits.assembles_gc { vec![GcAssembly::EMPTY; dies] } else { Vec::new() },
             work: Work::default(),
             plane_erases: vec![0; planes],
             plane_erases_then: vec![0; planes],

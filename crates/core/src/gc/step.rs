@@ -10,7 +10,7 @@ use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::{Assembles, ReadsAhead, Upper};
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{GcState, Reason};
-use crate::ids::{NONE, PlaneIx, Ppn};
+use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::Want;
 
@@ -18,6 +18,19 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
+    /// Something changed in a plane: whether a GC starts in its pool, or where GCs fill the programs of its die, in any pool of
+    /// that. Where GC locks nothing, whether its next step is wanted.
+    pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
+        let pool = self.up.ftl.tables.pool_of(plane);
+        if self.flash.traits.late_bound {
+            self.consider_step(pool);
+        } else if self.flash.traits.assembles_gc && self.flash.traits.gc_across {
+            self.consider_gc_of_die(self.flash.die_of(plane));
+        } else {
+            self.consider_gc_of_pool(pool);
+        }
+    }
+
     /// The step of a GC that was picked. Returns whether the die is now busy.
     pub(crate) fn gc_step(&mut self, plane: PlaneIx) -> bool {
         self.clear_ready(plane, Class::Gc);
@@ -170,6 +183,17 @@ where
         }
     }
 
+    /// A page of a plane's GC is in the plane that took it.
+    #[cold]
+    fn page_arrived(&mut self, plane: PlaneIx, destination: PlaneIx) {
+        self.up.ftl.gc_bound[destination as usize] -= 1;
+        if destination != plane {
+            self.flash.counters.gc_pages_cross_plane += 1;
+            self.try_start(self.flash.die_of(plane));
+            self.consider_gc(destination);
+        }
+    }
+
     fn gc_erased(&mut self, plane: PlaneIx) {
         let pool = self.up.ftl.tables.pool_of(plane);
         let collection = *self.up.ftl.gc.of_pool(pool);
@@ -212,5 +236,26 @@ where
         self.gc_ended(plane);
         self.consider_gc(plane);
         self.ask_gates(None);
+    }
+}
+
+impl<Q: EventQueue, U> Assembles for Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    #[cold]
+    fn programs_changed(&mut self, die: DieIx) {
+        self.assemble(die);
+    }
+
+    #[cold]
+    fn programs_ended(&mut self, die: DieIx) {
+        self.programs_changed(die);
+        // Whosever program it was, it may have padded every plane.
+        if self.flash.traits.late_bound {
+            self.planes_of(die).for_each(|plane| self.consider_gc(plane));
+        } else {
+            self.consider_gc_of_die(die);
+        }
     }
 }

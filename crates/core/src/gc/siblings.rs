@@ -1,0 +1,149 @@
+//! GCs of one die whose pages fill the same superpage programs: which of them begin, and which begin beside them.
+//!
+//! A GC waits until its page is programmed: nothing is erased whose copy is only in RAM. Where GC may move pages to any plane of
+//! the die, it reads on until there is one for each.
+
+use crate::context::Context;
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::ftl::Claimant;
+use crate::ftl::above::{Above, WithFtl};
+use crate::gc::state::{GcState, Reason};
+use crate::ids::{DieIx, PlaneIx, Pool};
+use crate::policy::answers::{Gate, Want};
+use crate::policy::interface::GcGate;
+use crate::policy::thresholds::StartLevel;
+
+impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    #[cold]
+    pub(super) fn consider_gc_of_die(&mut self, die: DieIx) {
+        let planes = self.planes_of(die);
+        let across = self.flash.traits.gc_across;
+        let seen = self.seen();
+        // While a GC of the die still reads, those that wait at the gate go on to.
+        let reads = across && planes.clone().any(|plane| seen.in_gc(plane) && !seen.gc_drains(plane));
+        let is_asked = |plane: PlaneIx| !(reads && seen.waits_at_gate(plane));
+        let mut rest = planes.clone().filter(|&plane| is_asked(plane)).fold(0u64, |bits, plane| bits | 1 << (plane - planes.start));
+        while rest != 0 {
+            let waits = planes.clone().filter(|plane| rest >> (plane - planes.start) & 1 == 1);
+            // Where each GC takes pages of all planes and gives one plane a block, the plane that has the fewest is asked first.
+            let fewest = |&plane: &PlaneIx| if across { self.up.ftl.tables.free_pages(plane) } else { 0 };
+            let plane = waits.min_by_key(fewest).expect("a bit is set");
+            rest &= !(1 << (plane - planes.start));
+            self.consider_gc_of_pool(self.up.ftl.tables.pool_of(plane));
+        }
+    }
+
+    /// Whether a plane whose GC is not under way would rather join one with `moves` pages to move than be padded by as many:
+    /// whether its erase frees more pages than it adds to what all planes of the die program.
+    fn would_join(&mut self, plane: PlaneIx, moves: u32) -> Option<u32> {
+        if self.flash.traits.gc_across {
+            // A GC alone fills the programs of its die.
+            return None;
+        }
+        let planes = self.flash.device.geometry.planes_per_die;
+        let victim = self.choose_victim(self.up.ftl.tables.pool_of(plane))?;
+        let (valid, pages) = (self.up.ftl.tables.valid_pages(victim), self.up.ftl.tables.pages_in(victim));
+        (planes * valid.saturating_sub(moves) < pages).then_some(valid)
+    }
+
+    /// The erased pages of a die, as if the GCs that have read all their pages had ended.
+    fn erased_pages(&self, die: DieIx) -> u32 {
+        let (tables, gc) = (&self.up.ftl.tables, &self.up.ftl.gc);
+        let drains = |plane| self.flash.traits.gc_across && self.seen().gc_drains(plane);
+        let freed = |plane| gc.of_pool(tables.pool_of(plane)).victim.map_or(0, |victim| tables.pages_in(victim));
+        let comes = |plane| if drains(plane) { freed(plane).saturating_sub(gc.of(plane).in_ram) } else { 0 };
+        self.planes_of(die).map(|plane| self.up.ftl.tables.free_pages(plane) + comes(plane)).sum()
+    }
+
+    /// Whether a GC of a die has read all its pages, and waits until they are programmed with those of another.
+    fn die_drains(&self, die: DieIx) -> bool {
+        self.flash.traits.gc_across && self.planes_of(die).any(|plane| self.seen().gc_drains(plane))
+    }
+
+    /// Whether the blocks that GCs of a die have read to the end make up for what it lacks, so that no other need be begun.
+    fn is_made_up_for_in(&self, die: DieIx) -> bool {
+        let Some(levels) = self.policies().start.trigger else { return false };
+        let in_cycle = self.planes_of(die).any(|plane| self.up.ftl.gc.in_cycle(self.up.ftl.tables.pool_of(plane)));
+        let StartLevel::DiePages(pages) = (if in_cycle { levels.stop } else { levels.start }) else { return false };
+        self.die_drains(die) && self.erased_pages(die) >= pages * self.flash.device.geometry.planes_per_die
+    }
+
+    /// The die of the first plane of a pool; where programs of dies are assembled, no pool reaches into another.
+    fn die_of_pool(&self, pool: Pool) -> DieIx {
+        self.flash.die_of(self.up.ftl.tables.planes_of(pool).start)
+    }
+
+    /// A pool wants a GC and gets it.
+    #[cold]
+    pub(super) fn note_wanted_gc(&mut self, pool: Pool) {
+        let die = self.die_of_pool(pool);
+        let erased = self.erased_pages(die);
+        if let Some(assembly) = self.up.ftl.assembly.gc.get_mut(die as usize) {
+            assembly.erased_then = erased;
+        }
+    }
+
+    /// Whether a pool's GC may start, for all that it pads. Where the host can't program it must. Otherwise the last GC of the
+    /// die must have freed more than was padded for it, or the host have programmed since: a drive with nothing to do would
+    /// collect its own padding for ever. And one that is not urgent must be expected to free more pages of the die than it
+    /// and the siblings that it would bring program, padding included.
+    #[cold]
+    pub(super) fn is_worth_its_padding(&mut self, pool: Pool, urgent: bool) -> bool {
+        let own = self.up.ftl.tables.planes_of(pool);
+        if urgent && own.clone().any(|plane| !self.up.ftl.tables.can_take(plane, 0, Claimant::Host)) {
+            return true;
+        }
+        let die = self.die_of_pool(pool);
+        if self.erased_pages(die) <= self.up.ftl.assembly.gc[die as usize].erased_then || self.is_made_up_for_in(die) {
+            return false;
+        }
+        if urgent {
+            return true;
+        }
+        let planes = self.flash.device.geometry.planes_per_die;
+        let Some(victim) = self.choose_victim(pool) else { return false };
+        let (moves, pages) = (self.up.ftl.tables.valid_pages(victim), self.up.ftl.tables.pages_in(victim));
+        if self.flash.traits.gc_across {
+            // It may fill up what would be padded.
+            return self.die_drains(die) || moves.next_multiple_of(planes) < pages;
+        }
+        let (mut most, mut joining) = (moves, 1);
+        for sibling in self.planes_of(die).filter(|sibling| !own.contains(sibling)) {
+            if self.up.ftl.gc.planes[sibling as usize].state != GcState::Idle {
+                joining += 1;
+            } else if let Some(valid) = self.would_join(sibling, moves) {
+                joining += 1;
+                most = most.max(valid);
+            }
+        }
+        joining * pages > planes * most
+    }
+
+    /// The GC of a pool begins to move pages. Those of its siblings that gain by it and that the gate lets in begin too, as all
+    /// do beside an urgent one: the pages that they move take the place of padding. A GC that was brought brings no others: GCs
+    /// that come too late for each other's programs would bring each other for ever, and the host could never program.
+    #[cold]
+    pub(super) fn bring_siblings(&mut self, pool: Pool) {
+        let collection = self.up.ftl.gc.of_pool(pool);
+        let moves = collection.victim.map_or(0, |victim| self.up.ftl.tables.valid_pages(victim));
+        if moves == 0 || collection.reason == Reason::Sibling {
+            return;
+        }
+        let passes = self.is_urgent(pool) && !self.ask(|policies, _| policies.gc_gate.strict());
+        for sibling in self.planes_of(self.die_of_pool(pool)) {
+            let pool = self.up.ftl.tables.pool_of(sibling);
+            let waits_at_gate = self.up.ftl.gc.is_gated(pool);
+            if self.up.ftl.gc.planes[sibling as usize].state == GcState::Idle
+                && !waits_at_gate
+                && self.would_join(sibling, moves).is_some()
+                && (self.ask(|policies, view| policies.gc_gate.may_start(view, pool, Want::Soft)) == Gate::Open || passes)
+            {
+                self.start_gc(pool, false, Reason::Sibling);
+            }
+        }
+    }
+}
