@@ -21,7 +21,8 @@ use tinytail_core::policy::view::View;
 use tinytail_core::techniques::VictimPolicy;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{RunError, Spec, run, run_with_policies};
+use tinytail_simulator::run::{run, run_with_policies};
+use tinytail_simulator::spec::{RunError, Spec};
 
 /// The block groups of each pool in turn.
 #[derive(Debug, Default)]

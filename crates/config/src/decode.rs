@@ -100,7 +100,7 @@ impl<'a> Decoder<'a> {
                     .borrow_mut()
                     .push(at.fault(format!("has a source that is {}", shown(Some(value)))).allowed("text in quotes"));
             } else if !["value", "source"].contains(&key) {
-                let hint = crate::did_you_mean(key, ["value", "source"]);
+                let hint = crate::names::did_you_mean(key, ["value", "source"]);
                 self.found.faults.borrow_mut().push(at.fault(format!("has an unknown key `{key}`{hint}")).allowed("value, source"));
             }
         }
@@ -144,7 +144,7 @@ impl<'a> Decoder<'a> {
         let (known, others): (Vec<&str>, Vec<&str>) =
             fields.iter().copied().partition(|field| !at.section.is_empty() || sections.contains(field) == is_section);
         let fields = if known.is_empty() { others.as_slice() } else { known.as_slice() };
-        let found = format!("is unknown{}", crate::did_you_mean(key, fields.iter().copied()));
+        let found = format!("is unknown{}", crate::names::did_you_mean(key, fields.iter().copied()));
         let fault = if is_section { at.section_fault(found) } else { at.fault(found) };
         let fault = match (self.tag, fields) {
             (Some(_), []) => fault.remedy("this policy has no parameters"),
@@ -280,7 +280,7 @@ impl<'a> Deserializer<'a> for Decoder<'a> {
         // Whether a table is wanted, only the variants know.
         let answer = visitor.visit_enum(Variant { name: right.unwrap_or(variants[0]), held: None });
         let unknown = |name: Option<&str>| Error::Name {
-            hint: name.map_or_else(String::new, |name| crate::did_you_mean(name, variants.iter().copied())),
+            hint: name.map_or_else(String::new, |name| crate::names::did_you_mean(name, variants.iter().copied())),
             allowed: variants.join(", "),
         };
         match (answer, &value.data) {

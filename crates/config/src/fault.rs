@@ -59,7 +59,7 @@ impl Fault {
     /// A name that is not known, of a key or of a section if `key` is empty.
     pub fn unknown(section: &str, key: &str, known: &[&str]) -> Self {
         let name = if key.is_empty() { section } else { key };
-        Self::new(section, key, format!("is unknown{}", crate::did_you_mean(name, known.iter().copied()))).allowed(known.join(", "))
+        Self::new(section, key, format!("is unknown{}", crate::names::did_you_mean(name, known.iter().copied()))).allowed(known.join(", "))
     }
 
     /// With what would be right.

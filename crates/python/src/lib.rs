@@ -16,8 +16,8 @@ use tinytail_simulator::control::{Control as Progress, Phase};
 use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::measured_layout::{PageTime, measured_layout};
 use tinytail_simulator::power::{self, PowerSpec};
-use tinytail_simulator::run::{RunError as Failure, Spec};
 use tinytail_simulator::settings::Settings;
+use tinytail_simulator::spec::{RunError as Failure, Spec};
 use tinytail_simulator::{bench as benches, catalog, fitting, run as runs};
 use tinytail_workload::{Reading, Trace, TraceOptions, Transform, Workload, WorkloadError as Faulty};
 

@@ -21,8 +21,8 @@ use tinytail_simulator::control::{Control, Phase};
 use tinytail_simulator::crew::Crew;
 use tinytail_simulator::image::Image;
 use tinytail_simulator::outcome::write_amplification;
-use tinytail_simulator::run::{LogSpec, RunError};
 use tinytail_simulator::settings::Settings;
+use tinytail_simulator::spec::{LogSpec, RunError};
 use tinytail_workload::Converted;
 
 /// The most that the drive's time can be stretched.

@@ -3,9 +3,11 @@
 
 use crate::catalog;
 use crate::control::{Control, Phase};
+use crate::crew::thread_cpu_seconds;
 use crate::outcome::write_amplification;
 use crate::play::{Ending, play};
-use crate::run::{LogSpec, RequestTimelinesSpec, RunError, Spec, run, thread_cpu_seconds};
+use crate::run::run;
+use crate::spec::{LogSpec, RequestTimelinesSpec, RunError, Spec};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! Threads for work that can be shared, as many as there are processors that no run keeps busy.
 
-use crate::run::thread_cpu_seconds;
+use nix::sys::resource::{UsageWho, getrusage};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -94,6 +94,13 @@ impl Workers for Crew {
         });
         goes_on.into_inner()
     }
+}
+
+/// User CPU time of this thread, in seconds.
+pub(crate) fn thread_cpu_seconds() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("the kernel knows its threads");
+    let time = usage.user_time();
+    time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use self::strict::{one_line, schema, strict};
 use crate::image::CreateSpec;
 use crate::outcome::{FindingCode, Outcome, StateNote};
-use crate::run::Spec;
+use crate::spec::Spec;
 use expect_test::expect_file;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;

@@ -1,6 +1,6 @@
 //! Which kinds of requests a run measures apart.
 
-use crate::run::RunError;
+use crate::spec::RunError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tinytail_core::commands::CommandKind;

@@ -1,5 +1,6 @@
 //! Runs drives in virtual time: finds devices and designs by name, ages the drive or loads its image, warms it up, measures.
 
+mod addresses;
 pub mod aged;
 pub mod bench;
 pub mod catalog;
@@ -16,5 +17,6 @@ pub mod play;
 pub mod power;
 pub mod run;
 pub mod settings;
+pub mod spec;
 pub mod wear;
 pub mod without;

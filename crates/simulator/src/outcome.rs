@@ -4,7 +4,7 @@ mod findings;
 mod measured;
 mod space;
 
-use crate::run::Spec;
+use crate::spec::Spec;
 use crate::wear::{Wear, block_erases, wear_spread};
 pub use findings::{Finding, FindingCode};
 use findings::{GcUnits, findings};

@@ -2,8 +2,8 @@
 
 use crate::catalog;
 use crate::control::{Control, Phase};
-use crate::run::RunError;
 use crate::settings::Settings;
+use crate::spec::RunError;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};

@@ -1,25 +1,18 @@
 //! One run: a design on a device under a workload, from the starting state to the figures.
 
+use crate::addresses::{Addresses, footprint};
 use crate::aged::Shared;
 use crate::catalog;
-use crate::control::{Control, Phase, WRITE_STALL_S, WRITE_STALL_S_MAX};
-use crate::crew::AtWork;
+use crate::control::{Control, Phase, WRITE_STALL_S_MAX};
+use crate::crew::{AtWork, thread_cpu_seconds};
 use crate::image::Image;
-use crate::kinds::KindsSpec;
 use crate::outcome::{Before, Figures, Outcome, Recorder, erased_pages, outcome};
 use crate::play::{Ending, play, play_streams};
-use crate::settings::Settings;
+use crate::spec::{RunError, Spec, TimelineSpec};
 use crate::wear::erases_so_far;
 use crate::without::without;
-use nix::sys::resource::{UsageWho, getrusage};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use std::path::PathBuf;
 use std::sync::Arc;
-use thiserror::Error;
 use tinytail_config::ConfigError;
-use tinytail_core::commands::CommandKind;
 use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
@@ -28,171 +21,15 @@ use tinytail_core::observe::TrafficClass;
 use tinytail_core::precondition::Aged;
 use tinytail_core::techniques::SuspendPolicy;
 use tinytail_core::units::{MS, SECOND};
-use tinytail_metrics::log::{Log, LogError};
+use tinytail_metrics::log::Log;
 use tinytail_metrics::request_timelines::{TracingMetrics, Wanted};
-use tinytail_metrics::series::{WINDOWS, WINDOWS_MAX};
-use tinytail_metrics::timeline::{Timeline, TimelineError, WantedTimeline};
+use tinytail_metrics::series::WINDOWS_MAX;
+use tinytail_metrics::timeline::{Timeline, WantedTimeline};
 use tinytail_metrics::{Measures, Metrics};
-use tinytail_workload::{
-    Arrival, InputKind, Note, Pacing, Reading, Source, SourceContext, Stream, Streams, TraceOptions, Transform, Workload, WorkloadError,
-};
-
-/// What a run of one design needs.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "RunSpec")]
-pub struct Spec {
-    /// Name or path of the device.
-    pub device: String,
-    /// Composition of the design.
-    pub design: String,
-    /// Name or path of the workload.
-    pub workload: String,
-    /// The file that holds what was read from a pipe, if the workload's name is that of a pipe or `-`.
-    pub spooled: Option<PathBuf>,
-    /// How a trace is read and paced.
-    #[serde(default)]
-    pub trace: TraceOptions,
-    /// What is done to the requests of a trace or a stand-in.
-    #[serde(default)]
-    pub transform: Transform,
-    /// How many requests to run; all that the workload has if not given.
-    #[schemars(range(min = 1))]
-    pub requests: Option<u64>,
-    /// Seed of whatever is random. The same input with the same seed gives the same results.
-    #[serde(default = "seed")]
-    pub seed: u64,
-    /// Check every read against what was last written there.
-    #[serde(default)]
-    pub verify: bool,
-    /// The most windows that the series over time in the results may have.
-    #[serde(default = "windows")]
-    #[schemars(range(min = 1, max = WINDOWS_MAX))]
-    pub windows: u32,
-    /// Measure from the starting state itself, as `tinytail serve` does, instead of playing a trace once before, or a generator until
-    /// it has filled the write buffer.
-    #[serde(default)]
-    pub no_warm_up: bool,
-    /// Simulated seconds that a write may spend in the device. One that takes longer ends the run, with what was served until then:
-    /// writes that get nowhere would have it go on for ever. Where bursts are more than a drive keeps up with, a backlog may last
-    /// longer.
-    #[serde(default = "write_stall_s")]
-    #[schemars(range(min = 1, max = WRITE_STALL_S_MAX))]
-    pub write_stall_s: u64,
-    /// Values of the starting state that replace the device's.
-    #[serde(default)]
-    #[schemars(with = "Map<String, Value>")]
-    pub state: toml::Table,
-    /// Values that are given beside the files of device, design and workload.
-    #[serde(default)]
-    #[schemars(with = "Vec<String>", extend("default" = []))]
-    pub settings: Settings,
-    /// Path of an image to start from, instead of ageing.
-    pub image: Option<String>,
-    /// Where to log every request, if anywhere.
-    pub log: Option<LogSpec>,
-    /// Which request timelines are kept, and where, if any are.
-    pub request_timelines: Option<RequestTimelinesSpec>,
-    /// Causes that take no time, from the aged drive on.
-    #[serde(default)]
-    pub without: Vec<String>,
-    /// Where a timeline goes, and of what, if anywhere.
-    pub timeline: Option<TimelineSpec>,
-    /// Which kinds of requests are measured apart, if any are.
-    pub kinds: Option<KindsSpec>,
-    /// Other designs, whose capacity bounds the workload's addresses as well: those that this one is compared with.
-    #[serde(default)]
-    pub beside: Vec<String>,
-}
-
-fn seed() -> u64 {
-    1
-}
-
-fn windows() -> u32 {
-    WINDOWS
-}
-
-fn write_stall_s() -> u64 {
-    WRITE_STALL_S
-}
-
-impl Spec {
-    /// A run of a device, a design and a workload as they are, with the default of everything else.
-    pub fn new(device: &str, design: &str, workload: &str) -> Self {
-        let named = json!({ "device": device, "design": design, "workload": workload });
-        serde_json::from_value(named).expect("everything else has a default")
-    }
-}
-
-/// Timelines of requests of the measured part.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RequestTimelinesSpec {
-    /// The folder of their files, which must exist.
-    pub path: String,
-    /// Of how many of the slowest reads, and of how many of the slowest writes.
-    pub slowest: usize,
-    /// Of which requests, by their numbers in the measured part.
-    #[serde(default)]
-    pub requests: Vec<u64>,
-}
-
-/// A timeline of the measured part or of a window of it.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TimelineSpec {
-    /// The file, which is replaced if it exists.
-    pub path: String,
-    /// Since when and up to when, in nanoseconds since the measured part began; all of it if not given.
-    pub window_ns: Option<(u64, u64)>,
-    /// Slices at most, if not the usual number.
-    pub slices_max: Option<u64>,
-    /// How many of the slowest reads are shown, if not the usual number.
-    pub slow_reads: Option<usize>,
-    /// The command that repeats the run, for the file.
-    pub command: String,
-}
-
-/// A log of every request of the measured part.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LogSpec {
-    /// The file, which is replaced if it exists.
-    pub path: String,
-    /// The command that repeats the run, for the file.
-    pub command: String,
-}
-
-/// Why a run gave no result.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// A faulty device or design.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// A faulty workload.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// A log that cannot be written, found before anything ran.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// A timeline that cannot be written, found before anything ran.
-    #[error(transparent)]
-    Timeline(#[from] TimelineError),
-    /// The run itself failed.
-    #[error("{0}")]
-    Failed(String),
-}
+use tinytail_workload::{Arrival, InputKind, Note, Pacing, Reading, Source, SourceContext, Stream, Streams, Workload, WorkloadError};
 
 /// Raised when a log of this version could be misread.
 const LOG_VERSION: u32 = 3;
-
-/// User CPU time of this thread, in seconds.
-pub(crate) fn thread_cpu_seconds() -> f64 {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("the kernel knows its threads");
-    let time = usage.user_time();
-    time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6
-}
 
 /// Runs one design and returns its figures. A run that is cancelled or gets stuck returns what it has, and says so.
 ///
@@ -266,41 +103,6 @@ struct Prepared {
     addresses: Addresses,
     /// Pages of the workload beyond those that the starting state maps.
     footprint: Vec<Lpn>,
-}
-
-/// The addresses that a workload may use on a drive: those that each of the designs compared can hold.
-pub(crate) struct Addresses {
-    pub context: SourceContext,
-    /// Why that is less than the drive has.
-    note: Option<String>,
-}
-
-impl Addresses {
-    /// The addresses that all of some designs can hold on a device.
-    pub fn of<'a>(device: &Device, designs: impl IntoIterator<Item = &'a String>, settings: &Settings) -> Result<Self, ConfigError> {
-        let (mut least, mut note) = (device.clone(), None);
-        for design in designs {
-            let mut fitted = device.clone();
-            let adjusted = catalog::design_with(design, settings, None)?.fit_space(&mut fitted);
-            if fitted.logical_pages() < least.logical_pages() {
-                least.host = fitted.host;
-                note = adjusted.into_iter().find(|item| item.code == "parity_capacity").map(|item| item.message);
-            }
-        }
-        let per_page = u64::from(device.geometry.sectors_per_page());
-        let context =
-            SourceContext { logical_sectors: least.logical_sectors(), mapped_sectors: u64::from(least.mapped_pages()) * per_page };
-        Ok(Self { context, note })
-    }
-
-    /// Refuses a workload that goes beyond them.
-    pub fn check(&self, workload: &Workload) -> Result<(), RunError> {
-        let Err(error) = workload.check_fits(self.context.logical_sectors) else { return Ok(()) };
-        Err(match &self.note {
-            Some(note) => WorkloadError::DoesNotFit { name: workload.name.clone(), message: format!("{error}. Note that {note}") }.into(),
-            None => error.into(),
-        })
-    }
 }
 
 fn open_timeline(spec: &TimelineSpec, device: &Device) -> Result<Timeline, RunError> {
@@ -510,52 +312,6 @@ fn finish<M: Measures>(mut outcome: Outcome, log: Option<Log>, drive: &mut Drive
     }
     (outcome.log, outcome.request_timelines) = (log, request_timelines);
     outcome
-}
-
-/// The pages beyond the mapped part that the workload touches: they are mapped too, so that no read finds nothing.
-pub(crate) fn footprint(
-    device: &Device,
-    mapped_pages: Lpn,
-    workload: &Workload,
-    seed: u64,
-    requests: Option<u64>,
-    context: &SourceContext,
-    control: &Control,
-) -> Result<Vec<Lpn>, WorkloadError> {
-    let per_page = u64::from(device.geometry.sectors_per_page());
-    // A workload that adapts to the drive keeps to what the device's state maps, whatever of that the design's layout maps.
-    if workload.end_sector().unwrap_or(context.mapped_sectors) <= u64::from(mapped_pages) * per_page {
-        return Ok(Vec::new());
-    }
-    if workload.end_sector().is_none() {
-        return Ok((mapped_pages..device.mapped_pages()).collect());
-    }
-    control.enter(Phase::Reading, workload.requests_expected(requests).unwrap_or(0));
-    let (first, logical) = (mapped_pages, device.logical_pages() as Lpn);
-    if workload.needs_drive() {
-        // Which of its addresses a thread reaches depends on the drive, so all of them are taken to be touched.
-        let end = workload.end_sector().map_or(0, |end| end.div_ceil(per_page)).min(u64::from(logical));
-        return Ok((first..end as Lpn).collect());
-    }
-    let mut touched = vec![0u64; (device.logical_pages() as usize).div_ceil(64)];
-    let mut source = workload.source(seed, context, requests)?;
-    let mut batch: Vec<Arrival> = Vec::new();
-    let mut done = 0;
-    while source.fill(&mut batch, 4096)? > 0 && !control.is_cancelled() {
-        done += batch.len() as u64;
-        for arrival in batch.drain(..) {
-            let command = arrival.command;
-            if command.kind == CommandKind::Trim {
-                continue;
-            }
-            let last = (command.sector + u64::from(command.sectors) - 1) / per_page;
-            for lpn in command.sector / per_page..=last {
-                touched[(lpn / 64) as usize] |= 1 << (lpn % 64);
-            }
-        }
-        control.advance(done);
-    }
-    Ok((first..logical).filter(|&lpn| touched[(lpn / 64) as usize] >> (lpn % 64) & 1 == 1).collect())
 }
 
 /// Brings the drive from its aged state into the middle of the workload: a trace is played once, a synthetic workload until

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 use tinytail_simulator::aged::{Cache, Shared};
 use tinytail_simulator::control::{Control, Phase};
 use tinytail_simulator::power::CASES;
-use tinytail_simulator::run::{Spec, run, run_shared};
+use tinytail_simulator::run::{run, run_shared};
+use tinytail_simulator::spec::Spec;
 
 fn cache(folder: &Path, limit_bytes: u64) -> Cache {
     Cache { folder: folder.into(), limit_bytes }

@@ -2,7 +2,8 @@
 
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{RunError, Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::{RunError, Spec};
 
 /// One plane of 1024 blocks of 128 pages on each of two channels, full to 80 %.
 const DEVICE: &str = "name = \"two-planes\"\nsummary = \"s\"\n\

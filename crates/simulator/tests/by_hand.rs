@@ -10,7 +10,8 @@ use std::ops::Index;
 use std::path::Path;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{LogSpec, Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::{LogSpec, Spec};
 use tinytail_workload::TimeUnit;
 
 /// The requests of a log: their kinds, and columns of numbers.

@@ -9,7 +9,8 @@ use std::time::Duration;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{RunError, Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::{RunError, Spec};
 use tinytail_workload::{TraceOptions, Workload};
 
 /// The most physical pages of a drive that is run: ageing writes each of them several times.

@@ -11,8 +11,9 @@ use tinytail_core::techniques::{OrderPolicy, PairingPolicy};
 use tinytail_core::units::{Ns, SECOND};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
-use tinytail_simulator::run::{Spec, run};
+use tinytail_simulator::run::run;
 use tinytail_simulator::settings::Settings;
+use tinytail_simulator::spec::Spec;
 
 fn device(name: &str) -> Device {
     catalog::device(name).unwrap()

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::{FindingCode, GcNote, Outcome};
-use tinytail_simulator::run::{Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::Spec;
 use tinytail_workload::{Fit, TimeUnit};
 
 fn file(name: &str, text: &str) -> PathBuf {

@@ -4,7 +4,8 @@ use std::io::Write;
 use tempfile::NamedTempFile;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{RunError, Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::{RunError, Spec};
 
 /// Whole pages in closed loop, deep enough for requests to wait at every die.
 fn workload() -> NamedTempFile {

@@ -13,8 +13,9 @@ use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::image::{self, CreateSpec, Header, Image, VERSION};
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{Spec, run};
+use tinytail_simulator::run::run;
 use tinytail_simulator::settings::Settings;
+use tinytail_simulator::spec::Spec;
 use tinytail_workload::TraceOptions;
 
 /// A folder of its own for each test.
@@ -59,7 +60,7 @@ fn outcome(design: &str, given: &str, image: Option<&std::path::Path>) -> Outcom
 
 fn refusal(design: &str, given: &str, image: &std::path::Path) -> String {
     let error = run(&spec(design, given, Some(image)), &Control::default()).unwrap_err();
-    assert!(matches!(error, tinytail_simulator::run::RunError::Config(_)), "{error:?}");
+    assert!(matches!(error, tinytail_simulator::spec::RunError::Config(_)), "{error:?}");
     error.to_string()
 }
 

@@ -4,8 +4,9 @@ use tinytail_simulator::control::Control;
 use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::kinds::{KindSpec, KindsSpec, ReadOrWrite};
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{RequestTimelinesSpec, RunError, Spec, run};
+use tinytail_simulator::run::run;
 use tinytail_simulator::settings::Settings;
+use tinytail_simulator::spec::{RequestTimelinesSpec, RunError, Spec};
 use tinytail_workload::TraceOptions;
 
 fn small_reads() -> KindSpec {

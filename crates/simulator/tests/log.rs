@@ -7,7 +7,8 @@ use std::fs::File;
 use std::path::PathBuf;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{LogSpec, RunError, Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::{LogSpec, RunError, Spec};
 
 /// A file of one test, removed with it.
 struct Temporary(PathBuf);

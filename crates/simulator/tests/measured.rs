@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::Spec;
 use tinytail_workload::{BurstGap, Fit, TraceOptions, Transform};
 
 struct Trace(PathBuf);

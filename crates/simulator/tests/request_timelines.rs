@@ -10,7 +10,8 @@ use tinytail_core::observe::{NullObserver, PART_NAMES};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{LogSpec, RequestTimelinesSpec, Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::{LogSpec, RequestTimelinesSpec, Spec};
 
 /// A row of a table: numbers and words by column.
 type Row = BTreeMap<String, Field>;

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{RunError, Spec, run};
+use tinytail_simulator::run::run;
 use tinytail_simulator::settings::Settings;
+use tinytail_simulator::spec::{RunError, Spec};
 
 fn spec(design: &str, workload: &str, requests: u64) -> Spec {
     Spec { requests: Some(requests), verify: true, windows: 200, ..Spec::new("ttflash-small", design, workload) }

@@ -2,8 +2,9 @@
 
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{Spec, run};
+use tinytail_simulator::run::run;
 use tinytail_simulator::settings::Settings;
+use tinytail_simulator::spec::Spec;
 
 /// Uniform or sequential writes of one page.
 fn writes(page_bytes: u32, rate_per_s: u32, addresses: &str) -> String {

@@ -2,7 +2,8 @@
 
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::Spec;
 
 fn outcome(overlay: &str) -> Outcome {
     let spec = Spec {

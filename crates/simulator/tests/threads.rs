@@ -11,7 +11,8 @@ use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::FindingCode;
 use tinytail_simulator::play::{Ending, play, play_streams};
-use tinytail_simulator::run::{RunError, Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::{RunError, Spec};
 use tinytail_workload::{Arrival, Pacing, Pulses, Source, SourceContext, Stream, Streams, Timing, TraceOptions, Workload, WorkloadError};
 
 /// Keeps every completion.

@@ -7,7 +7,8 @@ use std::io::Read;
 use std::path::Path;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{RequestTimelinesSpec, RunError, Spec, TimelineSpec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::{RequestTimelinesSpec, RunError, Spec, TimelineSpec};
 
 #[derive(Clone, PartialEq, Message)]
 struct Trace {

@@ -2,7 +2,8 @@
 
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{RunError, Spec, run};
+use tinytail_simulator::run::run;
+use tinytail_simulator::spec::{RunError, Spec};
 use tinytail_simulator::without::CAUSES;
 
 fn spec(device: &str, design: &str, without: &[&str]) -> Spec {

@@ -14,12 +14,12 @@ ROOT = Path(__file__).parents[3]
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 # Files of a crate that may import each other in a circle; 1 is no circle. None may grow.
 LARGEST_CIRCLES = {
-    "config": 7,
+    "config": 2,
     "core": 3,
     "metrics": 5,
     "python": 1,
     "server": 4,
-    "simulator": 10,
+    "simulator": 3,
     "workload": 38,
 }
 # Files of the core that may call each other's methods in a circle.

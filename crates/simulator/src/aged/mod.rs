@@ -6,7 +6,7 @@
 use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::crew::{Crew, Waiting};
-use crate::run::{RunError, Spec};
+use crate::spec::{RunError, Spec};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -4,9 +4,10 @@
 use crate::bench::{Case, Steady};
 use crate::catalog;
 use crate::control::{Control, Phase};
+use crate::crew::thread_cpu_seconds;
 use crate::image::{CreateSpec, Image, create};
-use crate::run::{RunError, thread_cpu_seconds};
 use crate::settings::Settings;
+use crate::spec::RunError;
 use std::time::Instant;
 use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;

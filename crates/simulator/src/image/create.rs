@@ -1,11 +1,13 @@
 //! Making an image: a device and a design, aged, into a file that is whole or not there at all.
 
+use crate::addresses::{Addresses, footprint};
 use crate::catalog;
 use crate::control::{Control, Phase};
+use crate::crew::thread_cpu_seconds;
 use crate::crew::{AtWork, Crew};
 use crate::image::{CpuSeconds, Header, Info, VERSION, destination, write};
-use crate::run::{Addresses, RunError, footprint, thread_cpu_seconds};
 use crate::settings::Settings;
+use crate::spec::RunError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -6,8 +6,8 @@
 //! by what a file says: the drive that an image is loaded into has been made from the device's own data.
 
 use crate::catalog;
-use crate::run::RunError;
 use crate::settings::Settings;
+use crate::spec::RunError;
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
