@@ -243,9 +243,14 @@ impl EventQueue for Lanes {
         let event = &mut self.slots[slot];
         event.key = EMPTY;
         let (after, lane) = (event.after, event.lane as usize % LANES_MAX);
-        // It heads its lane.
-        self.heads[lane] = self.slots[after as usize].key;
-        self.find_first();
+        // The earliest of the other heads, found before that of its lane is replaced: a load of what was just stored stalls. Taken
+        // from the event on, its own head comes last.
+        let from = key + 1;
+        let [a, b, c, d, e, f, g, h] = self.heads.map(|head| head.wrapping_sub(from));
+        let others = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h))).wrapping_add(from);
+        let next = self.slots[after as usize].key;
+        self.first = others.min(next);
+        self.heads[lane] = next;
         self.now = key >> SLOT_BITS;
         Some((self.now, slot))
     }
