@@ -57,15 +57,15 @@ impl Geometry {
     }
     /// Pages in a plane.
     pub fn pages_per_plane(&self) -> u32 {
-        self.blocks_per_plane * self.pages_per_block
+        self.blocks_per_plane * self.pages_in(1)
     }
     /// Physical pages of the drive.
     pub fn physical_pages(&self) -> u64 {
-        u64::from(self.planes()) * u64::from(self.blocks_per_plane) * u64::from(self.pages_per_block)
+        u64::from(self.planes()) * u64::from(self.pages_per_plane())
     }
     /// Raw bytes of the drive.
     pub fn raw_bytes(&self) -> u64 {
-        self.physical_pages() * u64::from(self.page_bytes)
+        self.physical_pages() * u64::from(self.unit_bytes())
     }
     /// Sectors in a page.
     pub fn sectors_per_page(&self) -> u32 {
@@ -484,7 +484,7 @@ impl Device {
         /// A hundred percent.
         const ALL: u64 = 100 * Percent::ONE;
         match (self.host.capacity_gb, self.host.over_provisioning_percent) {
-            (Some(capacity), _) => (capacity.units(), self.geometry.physical_pages() * u64::from(self.geometry.page_bytes)),
+            (Some(capacity), _) => (capacity.units(), self.geometry.raw_bytes()),
             (None, Some(percent)) => (ALL, ALL + percent.units()),
             (None, None) => (1, 1),
         }
@@ -492,7 +492,7 @@ impl Device {
 
     /// The capacity of so many logical pages.
     pub fn gigabytes(&self, logical_pages: u64) -> Gigabytes {
-        Gigabytes::of_units(logical_pages * u64::from(self.geometry.page_bytes))
+        Gigabytes::of_units(logical_pages * u64::from(self.geometry.unit_bytes()))
     }
 
     /// Makes the drive one of so many logical pages.
@@ -503,18 +503,18 @@ impl Device {
     /// Blocks that the logical pages of each plane fill, where all planes have as many.
     pub fn logical_blocks_per_plane(&self) -> u32 {
         let g = &self.geometry;
-        self.logical_pages().div_ceil(u64::from(g.planes()) * u64::from(g.pages_per_block)) as u32
+        self.logical_pages().div_ceil(u64::from(g.planes()) * u64::from(g.pages_in(1))) as u32
     }
 
     /// Blocks that the live pages of each plane fill when a run starts.
     pub(crate) fn live_blocks_per_plane(&self) -> u32 {
         let g = &self.geometry;
-        self.mapped_pages().div_ceil(g.planes() * g.pages_per_block)
+        self.mapped_pages().div_ceil(g.planes() * g.pages_in(1))
     }
 
     /// Sectors that the host can address.
     pub fn logical_sectors(&self) -> u64 {
-        self.logical_pages() * u64::from(self.geometry.sectors_per_page())
+        self.logical_pages() * u64::from(self.geometry.sectors_per_unit())
     }
 
     /// Pages that are mapped when a run starts, from logical page 0, where pages stand alone.
@@ -540,6 +540,6 @@ impl Device {
     /// Physical pages outside bad blocks.
     pub fn usable_pages(&self) -> u64 {
         let g = &self.geometry;
-        g.physical_pages() - u64::from(g.planes()) * u64::from(self.bad_blocks_per_plane()) * u64::from(g.pages_per_block)
+        g.physical_pages() - u64::from(g.planes()) * u64::from(self.bad_blocks_per_plane()) * u64::from(g.pages_in(1))
     }
 }

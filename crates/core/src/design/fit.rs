@@ -164,7 +164,7 @@ impl Design {
             return None;
         }
         let gigabytes = |device: &Device| {
-            let bytes = device.logical_pages() * u64::from(device.geometry.page_bytes);
+            let bytes = device.logical_pages() * u64::from(device.geometry.unit_bytes());
             if bytes < 100_000_000_000 { format!("{:.2} GB", bytes as f64 / 1e9) } else { format!("{:.0} GB", bytes as f64 / 1e9) }
         };
         let (without, physical) = (device.logical_pages(), device.geometry.physical_pages());

@@ -166,7 +166,7 @@ impl Device {
             return faults.push(Fault::new("flash", "bad_block_percent", found));
         }
         // One block that only GC may open and one that is being written, in every plane.
-        let spare_least = u64::from(g.planes()) * 2 * u64::from(g.pages_per_block);
+        let spare_least = u64::from(g.planes()) * 2 * u64::from(g.pages_in(1));
         let logical_most = self.usable_pages() - spare_least;
         let (key, value, bound) = match (h.capacity_gb, h.over_provisioning_percent) {
             (Some(capacity), _) => ("capacity_gb", capacity.to_string(), format!("at most {}", self.gigabytes(logical_most))),

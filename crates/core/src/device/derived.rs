@@ -83,7 +83,7 @@ impl Device {
     /// Quantities that follow from the data.
     pub fn derived(&self) -> Derived {
         let (g, t, h) = (&self.geometry, &self.timing, &self.host);
-        let page = u64::from(g.page_bytes);
+        let (page, unit) = (u64::from(g.page_bytes), u64::from(g.unit_bytes()));
         let per_class = |ns: &dyn Fn(usize) -> Ns| (0..t.read_ns.len()).map(ns).collect::<Vec<Ns>>();
         let flash_read =
             |class: usize, bytes: u64| t.command_ns + t.read_ns[class] + self.transfer_ns((bytes / u64::from(SECTOR_BYTES)) as u32);
@@ -95,8 +95,8 @@ impl Device {
         let (usable_pages, logical_pages) = (self.usable_pages(), self.logical_pages());
         Derived {
             raw_bytes: g.raw_bytes(),
-            logical_bytes: logical_pages * page,
-            plane_bytes: u64::from(g.pages_per_plane()) * page,
+            logical_bytes: logical_pages * unit,
+            plane_bytes: u64::from(g.pages_per_plane()) * unit,
             physical_pages: g.physical_pages(),
             usable_pages,
             logical_pages,

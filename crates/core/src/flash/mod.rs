@@ -167,10 +167,10 @@ impl Flash {
         self.arrivals
     }
 
-    /// An operation on a whole page.
+    /// An operation on a whole mapping unit.
     #[inline]
     pub(crate) fn page_op(&self, kind: OpKind, class: Class, traffic: TrafficClass, owner: Owner, tag: u32, plane: PlaneIx) -> Op {
-        let sectors = self.device.geometry.sectors_per_page() as u8;
+        let sectors = self.device.geometry.sectors_per_unit() as u8;
         Op { sectors, ..Op::new(kind, class, traffic, owner, tag, plane) }
     }
 

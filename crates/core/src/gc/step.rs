@@ -147,7 +147,7 @@ where
             return self.consider_step(pool);
         }
         self.up.ftl.gc.planes[plane as usize].in_ram += 1;
-        if self.flash.traits.gc_reads_ahead > 1 && self.seen().gc_drains(plane) {
+        if self.flash.traits.assembles_gc && self.flash.traits.gc_across && self.seen().gc_drains(plane) {
             // The pages of the next GC may fill up the last program, before it is padded.
             self.consider_gc_of_die(self.flash.die_of(plane));
         }

@@ -103,8 +103,7 @@ where
             lpns.extend(live.of_plane(&layout, index).chain(beyond.iter().copied()));
             let random = Pcg64Mcg::seed_from_u64(seed.wrapping_add(u64::from(plane).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             if !lpns.is_empty() {
-                let mut artist =
-                    Artist { tables, pages_per_block: device.geometry.pages_per_block, random, plane, live: lpns.len() as u32 };
+                let mut artist = Artist { tables, pages_per_block: device.geometry.pages_in(1), random, plane, live: lpns.len() as u32 };
                 let geometry = &device.geometry;
                 let span = levels.stop.pages(geometry) - levels.start.pages(geometry);
                 let space = match levels.start {

@@ -109,7 +109,7 @@ where
             tally.recent = planewise.finish(self);
         }
         progress(written, written);
-        let victim_valid_permille = mean_permille(&tally.recent, self.flash.device.geometry.pages_per_block);
+        let victim_valid_permille = mean_permille(&tally.recent, self.flash.device.geometry.pages_in(1));
         Aged { written_pages: written, moved_pages: moved, erases, victim_valid_permille, rounds, steady, ..Aged::default() }
     }
 
@@ -172,7 +172,7 @@ where
                 let (one, other) = (late_bound.any_plane(planes), late_bound.any_plane(planes));
                 let tables = &self.up.ftl.tables;
                 let (more, fewer) = (tables.live_pages(one), tables.live_pages(other));
-                if more > fewer + self.flash.device.geometry.pages_per_block { other } else { one }
+                if more > fewer + self.flash.device.geometry.pages_in(1) { other } else { one }
             }
             _ => self.ask(|policies, view| policies.place.plane(view, lpn)),
         }
