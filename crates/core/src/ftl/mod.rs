@@ -325,7 +325,7 @@ impl Tables {
     /// Erases that each block of a group has seen since the run began.
     #[inline]
     pub fn wear_of(&self, group: BlockGroup) -> u32 {
-        self.erases[self.blocks_of(group).start as usize]
+        self.erases[self.first_block(group) as usize]
     }
 
     /// When the last page of a closed block group was programmed, by its pool's clock.

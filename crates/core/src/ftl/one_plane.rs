@@ -25,7 +25,7 @@ impl Tables {
         const LPNS_PER_LINE: usize = 64 / size_of::<Lpn>();
         self.begin_collect(victim);
         let pages = self.geometry.pages_per_block;
-        let block = self.blocks_of(victim).start;
+        let block = self.first_block(victim);
         let plane = self.geometry.plane_of(block);
         let first = block * pages;
         for line in (first..first + pages).step_by(LPNS_PER_LINE) {

@@ -57,8 +57,14 @@ impl Tables {
     }
 
     /// The blocks of a group.
-    pub fn blocks_of(&self, group: BlockGroup) -> Range<BlockIx> {
+    pub fn blocks_of(&self, group: BlockGroup) -> impl Iterator<Item = BlockIx> + use<> {
         group.0..group.0 + 1
+    }
+
+    /// The first block of a group.
+    #[inline]
+    pub(crate) fn first_block(&self, group: BlockGroup) -> BlockIx {
+        group.0
     }
 
     /// Erased pages of each plane of a pool: of the one that has the fewest.

@@ -109,7 +109,8 @@ where
             tally.recent = planewise.finish(self);
         }
         progress(written, written);
-        let victim_valid_permille = mean_permille(&tally.recent, self.flash.device.geometry.pages_in(1));
+        let tables = &self.up.ftl.tables;
+        let victim_valid_permille = mean_permille(&tally.recent, tables.pages_in(tables.group_of(0)));
         Aged { written_pages: written, moved_pages: moved, erases, victim_valid_permille, rounds, steady, ..Aged::default() }
     }
 
@@ -257,7 +258,7 @@ where
         let Some(victim) = self.victim_for_ageing(plane) else { return };
         tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
         tally.sum.moved += u64::from(if self.spreads_pages() { self.collect_spread(victim) } else { self.collect_functionally(victim) });
-        tally.sum.erases += 1;
+        tally.sum.erases += self.up.ftl.tables.blocks_of(victim).count() as u64;
     }
 
     /// Moves the valid pages of a block to where the design's GC would, and erases it, in the tables alone. Returns the pages moved.
@@ -300,7 +301,7 @@ where
             let Some(victim) = self.victim_for_ageing(plane) else { return };
             tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
             tally.sum.moved += u64::from(self.collect_spread(victim));
-            tally.sum.erases += 1;
+            tally.sum.erases += self.up.ftl.tables.blocks_of(victim).count() as u64;
         }
     }
 
@@ -369,9 +370,9 @@ impl RecentVictims {
     }
 }
 
-fn mean_permille(planes: &[RecentVictims], pages_per_block: u32) -> u32 {
+fn mean_permille(planes: &[RecentVictims], pages_per_group: u32) -> u32 {
     let kept = || planes.iter().map(|RecentVictims(valid, seen)| &valid[..VICTIMS_KEPT.min(*seen as usize)]);
     let sum: u64 = kept().flatten().map(|&valid| u64::from(valid)).sum();
     let victims: usize = kept().map(<[u16]>::len).sum();
-    (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_block))) as u32
+    (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_group))) as u32
 }
