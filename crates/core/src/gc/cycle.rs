@@ -90,7 +90,7 @@ where
     }
 
     /// The pools that are in one cycle: that of a plane, or those of its die.
-    fn pools_of_cycle(&self, pool: Pool) -> impl Iterator<Item = Pool> + use<Q, U> {
+    pub(super) fn pools_of_cycle(&self, pool: Pool) -> impl Iterator<Item = Pool> + use<Q, U> {
         let tables = &self.up.ftl.tables;
         let own = tables.planes_of(pool);
         let planes = if self.flash.traits.gc_by_die { self.planes_of(self.flash.die_of(own.start)) } else { own };
@@ -100,7 +100,7 @@ where
 
     /// Whether the GC of a die takes one block group after the other, from whichever of its pools. Programs of superpages need the
     /// GCs of all planes.
-    fn goes_by_die(&self) -> bool {
+    pub(super) fn goes_by_die(&self) -> bool {
         self.flash.traits.gc_in_cycles && self.flash.traits.gc_by_die && !self.flash.traits.assembles_gc
     }
 

@@ -234,7 +234,12 @@ where
         }
         self.wake_space_blocked(plane);
         self.gc_ended(plane);
-        self.consider_gc(plane);
+        if self.goes_by_die() {
+            // Others of its die that wanted a GC meanwhile have not got any.
+            self.pools_of_cycle(pool).for_each(|pool| self.consider_gc_of_pool(pool));
+        } else {
+            self.consider_gc(plane);
+        }
         self.ask_gates(None);
     }
 }

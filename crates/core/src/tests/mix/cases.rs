@@ -410,3 +410,29 @@ fn a_die_that_the_preferred_page_refuses_is_offered_to_the_next() {
     };
     assert_eq!(mix.run::<Lanes, true>(300).1, 300);
 }
+
+/// Where a die collects in cycles, a plane that ran out of room while a GC of its sibling was under way was not asked again when
+/// that ended.
+#[test]
+fn a_plane_that_wants_a_gc_during_that_of_its_sibling_is_asked_when_it_ends() {
+    let mix = Mix {
+        planes: 2,
+        controller: true,
+        pairing: true,
+        quiet: true,
+        suspend: 1,
+        buffer_pages: 0,
+        command_ns: 0,
+        wild: 8,
+        flash: 7,
+        blocks: false,
+        link_page_ns: Some(20),
+        trims: 0,
+        by_die: 12,
+        gc_par: 9,
+        stop_above: 1,
+        seed: 84_009_371_150_725_799,
+        ..plain()
+    };
+    assert_eq!(mix.run::<Lanes, true>(300).1, 300);
+}
