@@ -59,4 +59,12 @@ impl Request {
             ram_link_ns: 0,
         }
     }
+
+    /// A part of it has completed. Returns whether it was the last.
+    #[inline]
+    pub fn part_done(&mut self, gc_blocked: bool) -> bool {
+        self.gc_blocked |= gc_blocked;
+        self.pending -= 1;
+        self.pending == 0
+    }
 }

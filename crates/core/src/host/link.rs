@@ -4,28 +4,24 @@
 //! is ready, and an event is needed only where somebody waits for it: for each page of a write, and for the last of a read.
 
 use crate::attribution::trail::Passing;
-use crate::commands::request::Request;
-use crate::commands::{Command, CommandKind};
+use crate::commands::Command;
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::Upper;
-use crate::host::path::{BEGIN, INWARD, OUTWARD};
-use crate::host::tiers::Tiers;
+use crate::host::path::{BEGIN, Due, INWARD, OUTWARD};
+use crate::host::state::link_ns;
+use crate::host::tiers::{Tiers, WithHost};
 use crate::ids::{Lpn, NONE};
 use crate::observe::{BUFFER, TrafficClass};
-use crate::units::{Ns, SECTOR_BYTES};
+use crate::raid::front::WithRaid;
+use crate::units::Ns;
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where
     Self: Context,
 {
-    /// Link time of sectors.
-    pub(crate) fn link_ns(&self, sectors: u16) -> Ns {
-        self.flash.device.host.link_ns(u64::from(sectors) * u64::from(SECTOR_BYTES))
-    }
-
     fn path_slot(&self, which: usize) -> usize {
         self.flash.extra_slot(which)
     }
@@ -33,84 +29,78 @@ where
     /// The device has taken a command, and begins with it after its fixed time.
     #[cold]
     pub(super) fn begin_later(&mut self, request: u32) {
-        let at = self.flash.now + self.up.up.up.host.path.overhead_ns;
-        if self.up.up.up.host.path.beginning.is_empty() {
+        let path = &mut self.up.up.up.host.path;
+        let at = self.flash.now + path.overhead_ns;
+        if path.beginning.push(at, request) {
             self.queue.schedule(self.path_slot(BEGIN), at);
         }
-        self.up.up.up.host.path.beginning.push_back((at, request));
     }
 
     /// An event of the way.
     #[cold]
     pub(crate) fn path_event(&mut self, which: usize) {
         let now = self.flash.now;
-        let slot = self.path_slot(which);
-        let next = match which {
-            BEGIN => {
-                while let Some(&(at, request)) = self.up.up.up.host.path.beginning.front()
-                    && at <= now
-                {
-                    self.up.up.up.host.path.beginning.pop_front();
-                    let command = self.up.up.up.host.requests[request as usize].command;
+        loop {
+            let host = &mut self.up.up.up.host;
+            match host.path.take_due(which, now) {
+                Some(Due::Begins { request }) => {
+                    let command = host.requests[request as usize].command;
                     self.begin_command(request, &command);
                 }
-                self.up.up.up.host.path.beginning.front().map(|&(at, _)| at)
-            }
-            INWARD => {
-                while let Some((request, lpn)) = self.up.up.up.host.path.inward.crossed(now) {
-                    self.page_crossed(request, lpn);
-                }
-                self.up.up.up.host.path.inward.queue.front().map(|&(at, ..)| at)
-            }
-            _ => {
-                while let Some((request, op)) = self.up.up.up.host.path.outward.crossed(now) {
+                Some(Due::PageCrossed { request, lpn }) => self.page_crossed(request, lpn),
+                Some(Due::ReadCrossed { request, op }) => {
                     self.complete(request, Some(op));
                     self.flash.ops.remove(op);
                 }
-                self.up.up.up.host.path.outward.queue.front().map(|&(at, ..)| at)
+                None => {
+                    if let Some(at) = host.path.next_at(which) {
+                        self.queue.schedule(self.path_slot(which), at);
+                    }
+                    return;
+                }
             }
-        };
-        if let Some(at) = next {
-            self.queue.schedule(slot, at);
         }
     }
 
     /// The data of a write are enqueued for the link, page by page.
     #[cold]
     pub(super) fn cross_to_device(&mut self, request: u32, command: &Command) {
-        let now = self.flash.now;
-        if self.up.up.up.host.path.inward.queue.is_empty() {
-            let first = self.pages(command).next().map_or(0, |(_, _, sectors)| self.link_ns(sectors));
-            self.queue.schedule(self.path_slot(INWARD), self.up.up.up.host.path.inward.free_at.max(now) + first);
+        let (now, device) = (self.flash.now, &self.flash.device);
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        let pages = host.pages(command);
+        let first = host.page_of(command.sector);
+        let inward = &mut host.path.inward;
+        let start = inward.start(now);
+        let (mut end, mut event_at, mut count) = (start, None, 0);
+        for (lpn, _, sectors) in pages {
+            let ns = link_ns(device, sectors);
+            end = inward.carry(now, ns) + ns;
+            if inward.reports.push(end, (request, lpn)) {
+                event_at = Some(end);
+            }
+            count += 1;
         }
-        let start = self.up.up.up.host.path.inward.free_at.max(now);
-        let mut pages = 0;
-        for (lpn, _, sectors) in self.pages(command) {
-            let ns = self.link_ns(sectors);
-            let end = self.up.up.up.host.path.inward.carry(now, ns) + ns;
-            self.up.up.up.host.path.inward.queue.push_back((end, request, lpn));
-            pages += 1;
+        let state = &mut host.requests[request as usize];
+        (state.link_wait_ns, state.link_ns, state.crossed) = (start - now, end - start, first);
+        if !raid.buffer.exists() {
+            state.pending = count;
         }
-        let buffered = self.up.up.raid.buffer.exists();
-        let state = &mut self.up.up.up.host.requests[request as usize];
-        state.link_wait_ns = start - now;
-        state.link_ns = self.up.up.up.host.path.inward.free_at - start;
-        state.crossed = (command.sector >> self.up.up.up.host.sector_shift) as Lpn;
-        if !buffered {
-            state.pending = pages;
+        if let Some(at) = event_at {
+            self.queue.schedule(self.path_slot(INWARD), at);
         }
     }
 
     /// A page of a write has reached the device.
     fn page_crossed(&mut self, request: u32, lpn: Lpn) {
-        let state = &mut self.up.up.up.host.requests[request as usize];
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        let state = &mut host.requests[request as usize];
         state.crossed = lpn + 1;
-        let command = state.command;
-        if !self.up.up.raid.buffer.exists() {
-            let (first_sector, sectors) = self.part_of_page(&command, lpn);
+        if !raid.buffer.exists() {
+            let command = state.command;
+            let (first_sector, sectors) = host.part_of_page(&command, lpn);
             return self.direct_write(request, lpn, first_sector, sectors);
         }
-        match self.up.up.raid.buffer.waiting().back() {
+        match raid.buffer.waiting().back() {
             // Pages cross in order, so a write that waits already takes this one in its turn.
             Some(last) if last.request == request => {}
             Some(_) => self.wait_for_room(request, lpn),
@@ -127,76 +117,59 @@ where
     #[cold]
     fn cross_to_host(&mut self, request: u32, op: Option<u32>, ns: Ns) -> bool {
         let now = self.flash.now;
-        let start = self.up.up.up.host.path.outward.carry(now, ns);
-        let state = &mut self.up.up.up.host.requests[request as usize];
+        let host = &mut self.up.up.up.host;
+        let start = host.path.outward.carry(now, ns);
+        let state = &mut host.requests[request as usize];
         if state.pending > 0 {
             return false;
         }
-        state.link_wait_ns = start - now;
-        state.link_ns = ns;
+        (state.link_wait_ns, state.link_ns) = (start - now, ns);
         let keeper = op.unwrap_or_else(|| {
             // The attribution needs a place until the last piece has crossed.
             let keeper =
                 self.flash.new_op(Op::new(OpKind::Read, Class::HostRead, TrafficClass::HostRead, Owner::Request(request), NONE, 0));
-            std::mem::swap(&mut self.up.up.up.host.path_attribution, self.flash.attribution_mut(keeper));
+            std::mem::swap(&mut host.path_attribution, self.flash.attribution_mut(keeper));
             keeper
         });
-        if self.up.up.up.host.path.outward.queue.is_empty() {
+        if host.path.outward.reports.push(start + ns, (request, keeper)) {
             self.queue.schedule(self.path_slot(OUTWARD), start + ns);
         }
-        self.up.up.up.host.path.outward.queue.push_back((start + ns, request, keeper));
         true
     }
 
-    /// A page of a read has left the flash. Returns whether the operation that has its attribution is still needed.
+    /// A page of a read of so many sectors has left the flash. Returns whether the operation that has its attribution is still
+    /// needed.
     #[cold]
-    pub(super) fn page_left_flash(&mut self, request: u32, op: Option<u32>) -> bool {
+    pub(super) fn page_left_flash(&mut self, request: u32, op: Option<u32>, asked: u32) -> bool {
         let per_page = self.flash.device.geometry.sectors_per_unit();
         // A job that stands for a read of one page does not say which sectors were asked for.
-        let sectors = op.map_or_else(
-            || self.up.up.up.host.requests[request as usize].command.sectors.min(per_page) as u16,
-            |op| self.flash.ops[op as usize].sectors.into(),
-        );
-        let ns = self.link_ns(sectors);
+        let sectors = op.map_or(asked.min(per_page) as u16, |op| self.flash.ops[op as usize].sectors.into());
+        let ns = link_ns(&self.flash.device, sectors);
         self.cross_to_host(request, op, ns)
     }
 
     /// The pages of a read that need no flash have left the RAM.
     #[cold]
     pub(super) fn pages_left_ram(&mut self, request: u32) {
-        let state = &mut self.up.up.up.host.requests[request as usize];
-        state.pending -= 1;
+        let host = &mut self.up.up.up.host;
+        let state = &mut host.requests[request as usize];
         let ns = state.ram_link_ns;
-        if state.pending == 0 {
+        if state.part_done(false) {
             let (now, ram_ns) = (self.flash.now, self.flash.device.timing.ram_ns);
-            self.up.up.up.host.path_attribution.add(BUFFER, ram_ns);
+            host.path_attribution.add(BUFFER, ram_ns);
             if Self::TRACED {
-                self.up.up.up.host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
+                host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
             }
         }
         self.cross_to_host(request, None, ns);
     }
 
-    /// Waiting for the link and using it, along the path that finished last.
-    #[cold]
-    pub(super) fn link_times(&self, request: &Request) -> (Ns, Ns) {
-        let direct = request.command.kind == CommandKind::Write && !self.up.up.raid.buffer.exists();
-        if !direct || !self.up.up.up.host.path.has_link {
-            return (request.link_wait_ns, request.link_ns);
-        }
-        // The page that was programmed last need not be the one that crossed last.
-        let crossed = self.pages(&request.command).take_while(|&(lpn, ..)| lpn <= self.up.up.up.host.programmed_last);
-        (request.link_wait_ns, crossed.map(|(_, _, sectors)| self.link_ns(sectors)).sum())
-    }
-
     /// A request has the pages that a reconstruction stands for, and `path_attribution` what they took.
     pub(super) fn rebuilt(&mut self, request: u32, gc_blocked: bool, link_sectors: u32) {
-        let state = &mut self.up.up.up.host.requests[request as usize];
-        state.gc_blocked |= gc_blocked;
-        state.pending -= 1;
-        let last = state.pending == 0;
-        if self.up.up.up.host.path.has_link {
-            let ns = self.link_ns(link_sectors as u16);
+        let host = &mut self.up.up.up.host;
+        let last = host.requests[request as usize].part_done(gc_blocked);
+        if host.path.has_link {
+            let ns = link_ns(&self.flash.device, link_sectors as u16);
             self.cross_to_host(request, None, ns);
         } else if last {
             self.complete(request, None);

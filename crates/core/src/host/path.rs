@@ -1,33 +1,65 @@
 //! What lies on the way between host and drive, and what waits there.
 
 use crate::device::Device;
-use crate::ids::Lpn;
+use crate::ids::{Lpn, NONE};
 use crate::units::Ns;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-/// One direction of the link, with what is reported of it: when, of which request, and what of it.
+/// What is due in the order in which it comes, with an event for the first of it alone.
+#[derive(Debug)]
+pub(crate) struct DueQueue<T> {
+    items: VecDeque<(Ns, T)>,
+}
+
+impl<T> Default for DueQueue<T> {
+    fn default() -> Self {
+        Self { items: VecDeque::new() }
+    }
+}
+
+impl<T> DueQueue<T> {
+    /// Something more is due at a time. Returns whether it is the first, and needs the event.
+    #[inline]
+    pub(super) fn push(&mut self, at: Ns, what: T) -> bool {
+        let is_first = self.items.is_empty();
+        self.items.push_back((at, what));
+        is_first
+    }
+
+    /// Takes the first if it is due by now.
+    #[inline]
+    pub(super) fn take_due(&mut self, now: Ns) -> Option<T> {
+        if self.next_at()? > now {
+            return None;
+        }
+        self.items.pop_front().map(|(_, what)| what)
+    }
+
+    /// When the first is due.
+    #[inline]
+    pub(super) fn next_at(&self) -> Option<Ns> {
+        self.items.front().map(|&(at, _)| at)
+    }
+}
+
+/// One direction of the link, with what is reported of it: of which request, and what of it.
 #[derive(Debug, Default)]
 pub(crate) struct Direction {
-    pub(super) free_at: Ns,
-    pub(super) queue: VecDeque<(Ns, u32, u32)>,
+    free_at: Ns,
+    pub(super) reports: DueQueue<(u32, u32)>,
 }
 
 impl Direction {
-    /// A piece that is ready takes the next `ns` of it. Returns when it starts.
-    pub(super) fn carry(&mut self, now: Ns, ns: Ns) -> Ns {
-        let start = self.free_at.max(now);
-        self.free_at = start + ns;
-        start
+    /// When a piece that is ready now can start.
+    pub(super) fn start(&self, now: Ns) -> Ns {
+        self.free_at.max(now)
     }
 
-    /// The next piece that has crossed by now.
-    pub(super) fn crossed(&mut self, now: Ns) -> Option<(u32, u32)> {
-        let &(at, request, what) = self.queue.front()?;
-        if at > now {
-            return None;
-        }
-        self.queue.pop_front();
-        Some((request, what))
+    /// A piece that is ready takes the next `ns` of it. Returns when it starts.
+    pub(super) fn carry(&mut self, now: Ns, ns: Ns) -> Ns {
+        let start = self.start(now);
+        self.free_at = start + ns;
+        start
     }
 }
 
@@ -37,7 +69,7 @@ pub(crate) struct HostPath {
     pub overhead_ns: Ns,
     pub has_link: bool,
     /// Commands whose fixed time runs, in order of its end.
-    pub(super) beginning: VecDeque<(Ns, u32)>,
+    pub(super) beginning: DueQueue<u32>,
     /// To the device: pages of writes.
     pub(super) inward: Direction,
     /// To the host: reads whose last page is on the way, with the operation that has their attribution.
@@ -49,12 +81,23 @@ pub(super) const BEGIN: usize = 2;
 pub(super) const INWARD: usize = 3;
 pub(super) const OUTWARD: usize = 4;
 
+/// What happens on the way at a time that is known before.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Due {
+    /// The fixed time of a command is over.
+    Begins { request: u32 },
+    /// A page of a write has reached the device.
+    PageCrossed { request: u32, lpn: Lpn },
+    /// The last piece of a read has reached the host; this operation has its attribution.
+    ReadCrossed { request: u32, op: u32 },
+}
+
 impl HostPath {
     pub fn new(device: &Device) -> Self {
         Self {
             overhead_ns: device.host.overhead_ns,
             has_link: device.host.link_mb_per_s.is_some(),
-            beginning: VecDeque::new(),
+            beginning: DueQueue::default(),
             inward: Direction::default(),
             outward: Direction::default(),
         }
@@ -64,6 +107,24 @@ impl HostPath {
     #[inline]
     pub fn takes_time(&self) -> bool {
         self.has_link || self.overhead_ns > 0
+    }
+
+    /// What has happened by now of what an event slot stands for.
+    pub(super) fn take_due(&mut self, slot: usize, now: Ns) -> Option<Due> {
+        match slot {
+            BEGIN => self.beginning.take_due(now).map(|request| Due::Begins { request }),
+            INWARD => self.inward.reports.take_due(now).map(|(request, lpn)| Due::PageCrossed { request, lpn }),
+            _ => self.outward.reports.take_due(now).map(|(request, op)| Due::ReadCrossed { request, op }),
+        }
+    }
+
+    /// When the next event of a slot is due.
+    pub(super) fn next_at(&self, slot: usize) -> Option<Ns> {
+        match slot {
+            BEGIN => self.beginning.next_at(),
+            INWARD => self.inward.reports.next_at(),
+            _ => self.outward.reports.next_at(),
+        }
     }
 }
 
@@ -87,4 +148,84 @@ pub(crate) struct DirectWrite {
     pub(super) void: bool,
     /// That one waited for a GC meanwhile.
     pub(super) gc_blocked: bool,
+}
+
+/// Logical pages with a direct write under way, and the writes that wait for it. Only without buffer.
+#[derive(Debug)]
+pub(crate) struct DirectWrites {
+    pages: HashMap<Lpn, VecDeque<DirectWrite>>,
+    /// The page that was programmed last.
+    pub(super) programmed_last: Lpn,
+}
+
+impl DirectWrites {
+    pub(super) fn new() -> Self {
+        Self { pages: HashMap::new(), programmed_last: NONE }
+    }
+
+    /// A write of a page comes. Returns whether it starts at once; otherwise it waits for the earlier ones.
+    pub(super) fn begin(&mut self, lpn: Lpn, write: DirectWrite) -> bool {
+        match self.pages.get_mut(&lpn) {
+            Some(queue) => {
+                queue.push_back(write);
+                false
+            }
+            None => {
+                self.pages.insert(lpn, VecDeque::new());
+                true
+            }
+        }
+    }
+
+    /// The write of a page that was under way has ended. Returns the next one of that page.
+    pub(super) fn end(&mut self, lpn: Lpn) -> Option<DirectWrite> {
+        let next = self.pages.get_mut(&lpn)?.pop_front();
+        if next.is_none() {
+            self.pages.remove(&lpn);
+        }
+        next
+    }
+
+    /// A GC has made the write of a page wait until now: so it has those that stand behind it.
+    pub(super) fn delay(&mut self, lpn: Lpn, now: Ns) {
+        let waiting = self.pages.get_mut(&lpn).into_iter().flatten();
+        waiting.filter(|write| write.since < now).for_each(|write| write.gc_blocked = true);
+    }
+
+    /// The host gives a page up, and with it the writes that wait. Returns whether one is under way.
+    pub(super) fn give_up(&mut self, lpn: Lpn) -> bool {
+        let Some(queue) = self.pages.get_mut(&lpn) else { return false };
+        queue.iter_mut().for_each(|write| write.void = true);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_due_queue_needs_an_event_for_its_first_item_alone() {
+        let mut queue = DueQueue::default();
+        assert!(queue.push(10, 'a') && !queue.push(20, 'b'));
+        assert_eq!((queue.take_due(9), queue.next_at()), (None, Some(10)));
+        assert_eq!((queue.take_due(15), queue.take_due(15), queue.next_at()), (Some('a'), None, Some(20)));
+        assert_eq!((queue.take_due(20), queue.next_at()), (Some('b'), None));
+        assert!(queue.push(30, 'c'));
+    }
+
+    #[test]
+    fn direct_writes_of_a_page_go_one_after_another() {
+        let write =
+            |request: u32| DirectWrite { request, first_sector: 0, sectors: 1, since: request.into(), void: false, gc_blocked: false };
+        let mut direct = DirectWrites::new();
+        assert!(direct.begin(7, write(1)) && direct.begin(8, write(2)));
+        assert!(!direct.begin(7, write(3)));
+        assert!(direct.give_up(7) && !direct.give_up(9));
+        assert!(!direct.begin(7, write(4)));
+        direct.delay(7, 4);
+        let next = [0; 3].map(|_| direct.end(7).map(|write| (write.request, write.void, write.gc_blocked)));
+        assert_eq!(next, [Some((3, true, true)), Some((4, false, false)), None]);
+        assert!(direct.begin(7, write(5)), "nothing of it is under way");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::attribution::slot_waits::Holder;
 use crate::attribution::trail::Passing;
-use crate::buffer::write_buffer::{Insert, WaitingWrite};
+use crate::buffer::write_buffer::Insert;
 use crate::commands::request::Request;
 use crate::commands::{Command, CommandKind};
 use crate::context::{Context, Watched};
@@ -13,16 +13,16 @@ use crate::flash::op::{CRITICAL, Class, Op, OpKind, Owner};
 use crate::flash::upper::Upper;
 use crate::host::path::DirectWrite;
 use crate::host::queue::Queued;
-use crate::host::state::Host;
-use crate::host::tiers::Tiers;
+use crate::host::state::{Host, link_ns};
+use crate::host::tiers::{Tiers, WithHost};
 use crate::host::trace::{trace_ends, trace_slot_wait};
 use crate::ids::{Lpn, NONE};
 use crate::observe::{BUFFER, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, RequestAttribution, TrafficClass};
 use crate::policy::answers::Opens;
 use crate::policy::interface::Place;
 use crate::policy::view::View;
+use crate::raid::front::WithRaid;
 use crate::units::{Ns, sector_mask as mask};
-use std::collections::VecDeque;
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where
@@ -31,14 +31,14 @@ where
     /// The device takes a command.
     #[inline(always)]
     fn accept(&mut self, queued: Queued) {
-        let Queued { id, asked, arrived, command } = queued;
-        let now = self.flash.now;
-        let slot_mix = if now > arrived { self.up.up.up.host.queue.waits.mix(arrived, now) } else { NONE };
-        let request = self.up.up.up.host.requests.insert(Request::new(id, (asked, arrived, now), slot_mix, command));
+        let (Queued { id, command, .. }, now) = (queued, self.flash.now);
+        let host = &mut self.up.up.up.host;
+        let request = host.admit(queued, now);
+        let begins_later = host.path.overhead_ns > 0;
         if Self::TRACED {
             self.observer().accepted(id, now);
         }
-        if self.up.up.up.host.path.overhead_ns > 0 {
+        if begins_later {
             return self.begin_later(request);
         }
         self.begin_command(request, &command);
@@ -49,55 +49,35 @@ where
     pub(super) fn begin_command(&mut self, request: u32, command: &Command) {
         match command.kind {
             CommandKind::Read => self.accept_read(request, command),
-            CommandKind::Write if self.up.up.up.host.path.has_link => self.cross_to_device(request, command),
             CommandKind::Write => self.accept_write(request, command),
             CommandKind::Trim => self.accept_trim(request, command),
         }
-    }
-
-    /// The sectors of a page that a command has: the first in the page, and how many.
-    pub(super) fn part_of_page(&self, command: &Command, lpn: Lpn) -> (u16, u16) {
-        let shift = self.up.up.up.host.sector_shift;
-        let start = u64::from(lpn) << shift;
-        let from = command.sector.max(start);
-        let to = (command.sector + u64::from(command.sectors)).min(start + (1 << shift));
-        ((from - start) as u16, (to - from) as u16)
-    }
-
-    /// The pages of a command, each with its first sector and number of sectors.
-    pub(crate) fn pages(&self, command: &Command) -> impl Iterator<Item = (Lpn, u16, u16)> + use<Q, U> {
-        let shift = self.up.up.up.host.sector_shift;
-        let end = command.sector + u64::from(command.sectors);
-        let first = command.sector;
-        (first >> shift..((end - 1) >> shift) + 1).map(move |lpn| {
-            let from = first.max(lpn << shift);
-            let to = end.min((lpn + 1) << shift);
-            (lpn as Lpn, (from - (lpn << shift)) as u16, (to - from) as u16)
-        })
     }
 
     fn accept_read(&mut self, request: u32, command: &Command) {
         // Pages in RAM cross the link like those of the flash. Of unmapped pages there is nothing to be carried.
         let mut from_ram = false;
         let mut ram_link_ns = 0;
-        let has_link = self.up.up.up.host.path.has_link;
         let mut first_op = NONE;
         let mut last_op = NONE;
-        let plans = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.plans_reads());
         let mut behind_gc = false;
-        for (lpn, first, count) in self.pages(command) {
+        let mut reads = 0;
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        let has_link = host.path.has_link;
+        let plans = raid.plans_reads();
+        for (lpn, first, count) in host.pages(command) {
             let mask = mask(first, count);
-            let trimmed = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(lpn));
-            let buffered = if self.up.up.raid.buffer.exists() && !trimmed { self.up.up.raid.buffer.find(lpn) } else { None };
+            let trimmed = raid.is_trimmed(lpn);
+            let buffered = if raid.buffer.exists() && !trimmed { raid.buffer.find(lpn) } else { None };
             let in_ram = buffered.map_or(0, |(_, present)| present & mask);
             if let Some((entry, _)) = buffered
                 && in_ram == mask
             {
                 self.flash.counters.buffer_hits += 1;
                 from_ram = true;
-                ram_link_ns += if has_link { self.link_ns(count) } else { 0 };
+                ram_link_ns += if has_link { link_ns(&self.flash.device, count) } else { 0 };
                 if let Some(oracle) = &mut self.up.oracle {
-                    oracle.check_buffer(entry, lpn, self.up.up.raid.buffer.entry(entry).dirty, first.into(), count.into());
+                    oracle.check_buffer(entry, lpn, raid.buffer.entry(entry).dirty, first.into(), count.into());
                 }
                 continue;
             }
@@ -106,7 +86,7 @@ where
                 self.flash.counters.unmapped_reads += 1;
                 if in_ram != 0 {
                     from_ram = true;
-                    ram_link_ns += if has_link { self.link_ns(count) } else { 0 };
+                    ram_link_ns += if has_link { link_ns(&self.flash.device, count) } else { 0 };
                 }
                 if let Some(oracle) = &mut self.up.oracle {
                     oracle.check_unmapped(lpn, first.into(), count.into(), in_ram);
@@ -114,7 +94,7 @@ where
                 continue;
             }
             let plane = self.up.ftl.tables.plane_of(ppn);
-            behind_gc |= plans && self.is_behind_gc(plane);
+            behind_gc |= plans && self.flash.is_locked_from(plane);
             let mut op = Op::new(OpKind::Read, Class::HostRead, TrafficClass::HostRead, Owner::Request(request), lpn, plane);
             op.first_sector = first as u8;
             op.sectors = count as u8;
@@ -128,10 +108,11 @@ where
                 last => self.flash.ops[last as usize].next = op,
             }
             last_op = op;
-            self.up.up.up.host.requests[request as usize].pending += 1;
+            reads += 1;
         }
+        let state = &mut host.requests[request as usize];
+        state.pending = reads;
         if has_link && from_ram {
-            let state = &mut self.up.up.up.host.requests[request as usize];
             state.ram_link_ns = ram_link_ns;
             state.pending += 1;
             self.serve_from_ram(request);
@@ -153,11 +134,15 @@ where
     }
 
     fn accept_write(&mut self, request: u32, command: &Command) {
-        if !self.up.up.raid.buffer.exists() {
+        let WithRaid { raid, up: WithHost { host, .. } } = &self.up.up;
+        if host.path.has_link {
+            return self.cross_to_device(request, command);
+        }
+        if !raid.buffer.exists() {
             return self.accept_direct_write(request, command);
         }
-        let first = (command.sector >> self.up.up.up.host.sector_shift) as Lpn;
-        if !self.up.up.raid.buffer.waiting().is_empty() {
+        let first = host.page_of(command.sector);
+        if !raid.buffer.waiting().is_empty() {
             self.wait_for_room(request, first);
         } else if let Some(next_lpn) = self.insert_pages(request, first) {
             self.wait_for_room(request, next_lpn);
@@ -166,11 +151,10 @@ where
 
     /// A write waits until the buffer has room for its pages from `next_lpn` on.
     pub(super) fn wait_for_room(&mut self, request: u32, next_lpn: Lpn) {
-        let command = self.up.up.up.host.requests[request as usize].command;
-        let last_lpn = ((command.sector + u64::from(command.sectors) - 1) >> self.up.up.up.host.sector_shift) as Lpn;
-        self.up.up.raid.buffer.wait(WaitingWrite { request, next_lpn, last_lpn, since: self.flash.now });
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        raid.buffer.wait(host.waiting_write(request, next_lpn, self.flash.now));
         // Stripes leave for the first write alone: the more wait, the more of them fill.
-        if self.up.up.raid.rain.is_none() || self.up.up.raid.buffer.waiting().len() == 1 {
+        if raid.rain.is_none() || raid.buffer.waiting().len() == 1 {
             self.make_room();
         }
     }
@@ -179,8 +163,10 @@ where
     /// partners are not on their way; where no other is, one die need not wait.
     fn make_room(&mut self) {
         let mut held_up = self.pages_without_partners();
-        if self.up.up.raid.rain.is_some() {
-            self.flush_stripes(self.up.up.raid.buffer.waiting()[0].pages() + held_up);
+        let raid = &self.up.up.raid;
+        if raid.rain.is_some() {
+            let pages = raid.buffer.waiting()[0].pages();
+            self.flush_stripes(pages + held_up);
             held_up = self.pages_without_partners();
         } else {
             while let Some(entry) = self.up.up.raid.buffer.next_foreground_flush(held_up) {
@@ -196,16 +182,21 @@ where
     /// Puts the pages of a write from `from` on into the buffer, as far as their data are in the device. Returns the first page
     /// that found no room.
     pub(super) fn insert_pages(&mut self, request: u32, from: Lpn) -> Option<Lpn> {
-        let Request { command, crossed, .. } = self.up.up.up.host.requests[request as usize];
-        for (lpn, first, count) in self.pages(&command).filter(|&(lpn, ..)| lpn >= from) {
+        let host = &self.up.up.up.host;
+        let Request { command, crossed, .. } = host.requests[request as usize];
+        for (lpn, first, count) in host.pages(&command).filter(|&(lpn, ..)| lpn >= from) {
             if lpn >= crossed {
                 return None;
             }
-            if !self.up.up.up.host.void_pages.is_empty() && self.is_void(request, lpn) {
+            let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+            if host.is_void(request, lpn) {
+                self.flash.counters.trimmed_buffered += 1;
                 continue;
             }
-            let written = if self.up.up.raid.rain.is_some() { self.sectors_written(lpn, mask(first, count)) } else { mask(first, count) };
-            let inserted = self.up.up.raid.buffer.insert(lpn, written);
+            let per_page = self.flash.device.geometry.sectors_per_unit() as u16;
+            // The other sectors of a page that the host had given up are zeroes, and not what its old copy holds.
+            let written = if raid.is_trimmed(lpn) { mask(0, per_page) } else { mask(first, count) };
+            let inserted = raid.buffer.insert(lpn, written);
             let entry = match inserted {
                 Insert::Full => return Some(lpn),
                 Insert::Added(entry) => entry,
@@ -222,37 +213,30 @@ where
                 }
                 oracle.buffered(entry, first.into(), count.into(), token);
             }
-            if let Some(rain) = &mut self.up.up.raid.rain {
+            if let Some(rain) = &mut raid.rain {
                 rain.set_trimmed(lpn, false);
                 self.page_written(lpn);
             } else {
                 self.flush_above_threshold();
             }
         }
-        if !self.up.up.up.host.void_pages.is_empty() {
-            self.forget_void_pages(request);
-        }
-        let (now, since) = (self.flash.now, self.in_device_since(request));
+        let now = self.flash.now;
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        host.forget_void_pages(request);
+        let since = host.in_device_since(request);
         if now > since {
-            self.up.up.up.host.requests[request as usize].room_mix = self.up.up.raid.buffer.waits.mix(since, now);
+            host.requests[request as usize].room_mix = raid.buffer.waits.mix(since, now);
         }
         self.serve_from_ram(request);
         None
     }
 
-    /// Since when a request that the RAM serves has been in the device with all its data.
-    fn in_device_since(&self, request: u32) -> Ns {
-        let Request { accepted, link_wait_ns, link_ns, .. } = self.up.up.up.host.requests[request as usize];
-        accepted + self.up.up.up.host.path.overhead_ns + link_wait_ns + link_ns
-    }
-
     /// The RAM has served a request but for its own latency.
     pub(super) fn serve_from_ram(&mut self, request: u32) {
         let at = self.flash.now + self.flash.device.timing.ram_ns;
-        if self.up.up.up.host.ram_line.is_empty() {
+        if self.up.up.up.host.ram_line.push(at, request) {
             self.queue.schedule(self.ram_slot(), at);
         }
-        self.up.up.up.host.ram_line.push_back((at, request));
     }
 
     fn ram_slot(&self) -> usize {
@@ -260,48 +244,36 @@ where
     }
 
     pub(crate) fn ram_event(&mut self) {
-        let now = self.flash.now;
-        while let Some(&(at, request)) = self.up.up.up.host.ram_line.front() {
-            if at > now {
-                self.queue.schedule(self.ram_slot(), at);
+        let (now, ram_ns) = (self.flash.now, self.flash.device.timing.ram_ns);
+        loop {
+            let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+            let Some(request) = host.ram_line.take_due(now) else {
+                if let Some(at) = host.ram_line.next_at() {
+                    self.queue.schedule(self.ram_slot(), at);
+                }
                 return;
-            }
-            self.up.up.up.host.ram_line.pop_front();
-            let ram_ns = self.flash.device.timing.ram_ns;
-            let Request { command, room_mix, .. } = self.up.up.up.host.requests[request as usize];
-            if self.up.up.up.host.path.has_link && command.kind == CommandKind::Read {
+            };
+            let Request { command, room_mix, .. } = host.requests[request as usize];
+            if host.path.has_link && command.kind == CommandKind::Read {
                 self.pages_left_ram(request);
                 continue;
             }
-            self.up.up.up.host.path_attribution.add(BUFFER, ram_ns);
+            host.path_attribution.add(BUFFER, ram_ns);
             if room_mix != NONE {
-                self.attribute_room_wait(request, room_mix);
+                host.attribute_room_wait::<U::Watcher>(request, now - ram_ns, &mut raid.buffer.waits);
             }
             if Self::TRACED {
-                self.up.up.up.host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
+                host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
             }
             self.complete(request, None);
         }
     }
 
-    /// Divides the time that a write, which the RAM has served now, had waited for room in the buffer.
-    #[inline(never)]
-    fn attribute_room_wait(&mut self, request: u32, mix: u32) {
-        let since = self.in_device_since(request);
-        let wait = self.flash.now - self.flash.device.timing.ram_ns - since;
-        let waits = &mut self.up.up.raid.buffer.waits;
-        let attribution = &mut self.up.up.up.host.path_attribution;
-        waits.get(mix).divide(wait).for_each(|(part, ns)| attribution.add(part, ns));
-        if Self::TRACED {
-            trace_slot_wait(attribution, since, waits.get(mix).divide(wait));
-        }
-        waits.release(mix);
-    }
-
     fn accept_direct_write(&mut self, request: u32, command: &Command) {
-        let pages: u32 = self.pages(command).count() as u32;
-        self.up.up.up.host.requests[request as usize].pending = pages;
-        for (lpn, first_sector, sectors) in self.pages(command) {
+        let host = &mut self.up.up.up.host;
+        let pages = host.pages(command);
+        host.requests[request as usize].pending = pages.clone().count() as u32;
+        for (lpn, first_sector, sectors) in pages {
             self.direct_write(request, lpn, first_sector, sectors);
         }
     }
@@ -309,12 +281,8 @@ where
     /// A page of a write goes to the flash, behind earlier writes of the same page.
     pub(super) fn direct_write(&mut self, request: u32, lpn: Lpn, first_sector: u16, sectors: u16) {
         let write = DirectWrite { request, first_sector, sectors, since: self.flash.now, void: false, gc_blocked: false };
-        match self.up.up.up.host.writing.get_mut(&lpn) {
-            Some(queue) => queue.push_back(write),
-            None => {
-                self.up.up.up.host.writing.insert(lpn, VecDeque::new());
-                self.start_direct_write(lpn, write);
-            }
+        if self.up.up.up.host.direct.begin(lpn, write) {
+            self.start_direct_write(lpn, write);
         }
     }
 
@@ -341,26 +309,11 @@ where
         }
     }
 
-    /// A direct write is on the flash: the next one of the same page may start.
-    fn direct_write_done(&mut self, lpn: Lpn) {
-        if let Some(queue) = self.up.up.up.host.writing.get_mut(&lpn) {
-            match queue.pop_front() {
-                Some(next) => self.start_direct_write(lpn, next),
-                None => {
-                    self.up.up.up.host.writing.remove(&lpn);
-                }
-            }
-        }
-    }
-
     /// A GC has made an operation wait until now: so it has the writes that stand behind it in the order of its page.
     pub(super) fn delay_writes_behind(&mut self, op: u32) {
-        let now = self.flash.now;
         let entry = &self.flash.ops[op as usize];
-        if matches!(entry.class, Class::HostProgram | Class::AuxiliaryRead)
-            && let Some(queue) = self.up.up.up.host.writing.get_mut(&entry.tag)
-        {
-            queue.iter_mut().filter(|write| write.since < now).for_each(|write| write.gc_blocked = true);
+        if matches!(entry.class, Class::HostProgram | Class::AuxiliaryRead) {
+            self.up.up.up.host.direct.delay(entry.tag, self.flash.now);
         }
     }
 
@@ -369,7 +322,7 @@ where
         let entry = &self.flash.ops[op as usize];
         let (owner, lpn, direct) = (entry.owner, entry.tag, entry.class == Class::HostProgram);
         if direct {
-            self.up.up.up.host.programmed_last = lpn;
+            self.up.up.up.host.direct.programmed_last = lpn;
         }
         let kept = match owner {
             Owner::Job(job) => {
@@ -379,8 +332,8 @@ where
             Owner::Request(request) => self.part_of_request_done(request, Some(op), self.flash.ops[op as usize].gc_blocked),
             _ => unreachable!("the tiers below take the operations of all others"),
         };
-        if direct {
-            self.direct_write_done(lpn);
+        if direct && let Some(next) = self.up.up.up.host.direct.end(lpn) {
+            self.start_direct_write(lpn, next);
         }
         kept
     }
@@ -389,12 +342,12 @@ where
     /// `gc_blocked`: some operation of it waited for what a GC locked. Returns whether the operation is still needed, for its
     /// attribution.
     pub(super) fn part_of_request_done(&mut self, request: u32, op: Option<u32>, gc_blocked: bool) -> bool {
-        let state = &mut self.up.up.up.host.requests[request as usize];
-        state.gc_blocked |= gc_blocked;
-        state.pending -= 1;
-        let last = state.pending == 0;
-        if self.up.up.up.host.path.has_link && state.command.kind == CommandKind::Read {
-            return self.page_left_flash(request, op);
+        let host = &mut self.up.up.up.host;
+        let state = &mut host.requests[request as usize];
+        let last = state.part_done(gc_blocked);
+        let Command { kind, sectors, .. } = state.command;
+        if host.path.has_link && kind == CommandKind::Read {
+            return self.page_left_flash(request, op, sectors);
         }
         if last {
             self.complete(request, op);
@@ -406,12 +359,15 @@ where
     /// the device took it.
     pub(crate) fn complete(&mut self, request: u32, op: Option<u32>) {
         let completed = self.flash.now;
-        if self.up.up.up.up.observer().wants_look(completed) {
-            self.up.up.up.up.observer().look(View::new(&self.flash, &self.up.ftl, &self.up.up.raid));
+        let WithRaid { raid, up: WithHost { host, up: top } } = &mut self.up.up;
+        if top.observer().wants_look(completed) {
+            top.observer().look(View::new(&self.flash, &self.up.ftl, raid));
         }
-        let takes_time = self.up.up.up.host.path.takes_time();
-        let (link_wait_ns, link_ns) = if takes_time { self.link_times(&self.up.up.up.host.requests[request as usize]) } else { (0, 0) };
-        let Host { requests, queue, path, path_attribution, completions, .. } = &mut self.up.up.up.host;
+        let direct = !raid.buffer.exists();
+        let takes_time = host.path.takes_time();
+        let (link_wait_ns, link_ns) =
+            if takes_time { host.link_times(&host.requests[request as usize], &self.flash.device, direct) } else { (0, 0) };
+        let Host { requests, queue, path, path_attribution, completions, .. } = host;
         let &Request { arrived, accepted, slot_mix, ref command, .. } = &requests[request as usize];
         let attribution = match op {
             Some(op) => self.flash.attribution_mut(op),
@@ -422,7 +378,7 @@ where
             attribution.add(LINK_WAIT, link_wait_ns);
             attribution.add(LINK, link_ns);
         }
-        if command.kind == CommandKind::Write && !self.up.up.raid.buffer.exists() {
+        if command.kind == CommandKind::Write && direct {
             // What is left was spent behind an earlier write of the same page.
             let rest = (completed - accepted).saturating_sub(attribution.total());
             attribution.add(DIE + TrafficClass::HostProgram as usize, rest);
@@ -440,7 +396,7 @@ where
         let by_cause = RequestAttribution::new(attribution, in_host);
         crate::check!(by_cause.total() == completed - arrived, "attribution adds up: {by_cause:?}");
         let completion = Completion::new(&requests[request as usize], completed);
-        self.up.up.up.up.observer().completed(&completion, by_cause);
+        top.observer().completed(&completion, by_cause);
         completions.push(completion);
         queue.completed(command.kind);
         if slot_mix != NONE {
@@ -472,29 +428,23 @@ where
     /// Lets in what waits for the buffer and for the device queue, as far as there is room.
     #[inline(always)]
     pub(crate) fn pump(&mut self) {
-        if self.buffer_lets_in() || self.up.up.up.host.queue.lets_in() {
+        let WithRaid { raid, up: WithHost { host, .. } } = &self.up.up;
+        if raid.lets_in(self.flash.traits.assembles).is_some() || host.queue.lets_in() {
             self.let_in();
         }
     }
 
-    /// Whether the write that waits longest for the buffer might find room, or might have to make some. Where stripes leave it, that
-    /// is for their policy to say, by what the planes do; where programs wait for each other, it depends on what waits.
-    #[inline(always)]
-    fn buffer_lets_in(&self) -> bool {
-        let asks = || self.up.up.raid.buffer.is_open() || self.up.up.raid.rain.is_some() || self.flash.traits.assembles;
-        !self.up.up.raid.buffer.waiting().is_empty() && asks()
-    }
-
     #[inline(never)]
     fn let_in(&mut self) {
-        while self.buffer_lets_in() {
-            let write = self.up.up.raid.buffer.waiting()[0];
-            if let Some(next_lpn) = self.insert_pages(write.request, write.next_lpn) {
-                self.up.up.raid.buffer.still_waits(next_lpn);
+        while let Some(write) = self.up.up.raid.lets_in(self.flash.traits.assembles) {
+            let next_lpn = self.insert_pages(write.request, write.next_lpn);
+            let buffer = &mut self.up.up.raid.buffer;
+            if let Some(next_lpn) = next_lpn {
+                buffer.still_waits(next_lpn);
                 self.make_room();
                 break;
             }
-            self.up.up.raid.buffer.stop_waiting();
+            buffer.stop_waiting();
         }
         while let Some(queued) = self.up.up.up.host.queue.take() {
             self.accept(queued);
@@ -503,18 +453,19 @@ where
 
     /// The host gives a command to a queue. Returns its number.
     pub(crate) fn take_in(&mut self, queue: u32, asked: Ns, command: Command) -> u64 {
-        let id = self.up.up.up.host.next_id;
-        self.up.up.up.host.next_id += 1;
-        if self.up.up.raid.scrubbing.is_due() {
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        let queued = host.number(asked, self.flash.now, command);
+        let enters = host.queue.take_directly(command.kind);
+        if !enters {
+            host.queue.push(queue, queued);
+        }
+        if raid.scrubbing.is_due() {
             self.wake_scrubbers();
         }
-        let queued = Queued { id, asked, arrived: self.flash.now, command };
-        if self.up.up.up.host.queue.take_directly(command.kind) {
+        if enters {
             self.accept(queued);
-        } else {
-            self.up.up.up.host.queue.push(queue, queued);
         }
-        id
+        queued.id
     }
 }
 
@@ -523,18 +474,15 @@ impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where
     Self: Context,
 {
-    /// Ranges of waiting writes that are remembered as given up.
-    pub(crate) fn void_pages_for_test(&self) -> usize {
-        self.up.up.up.host.void_pages.len()
-    }
-
     /// A request in the device that one job will complete.
     pub(crate) fn begin_request_for_test(&mut self, command: Command) -> u32 {
         let now = self.flash.now;
-        let id = self.up.up.up.host.next_id;
-        self.up.up.up.host.queue.push(0, Queued { id, asked: now, arrived: now, command });
-        self.up.up.up.host.queue.take();
-        self.up.up.up.host.next_id += 1;
-        self.up.up.up.host.requests.insert(Request { pending: 1, ..Request::new(id, (now, now, now), NONE, command) })
+        let host = &mut self.up.up.up.host;
+        let queued = host.number(now, now, command);
+        host.queue.push(0, queued);
+        host.queue.take();
+        let request = host.admit(queued, now);
+        host.requests[request as usize].pending = 1;
+        request
     }
 }

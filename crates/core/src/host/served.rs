@@ -30,9 +30,10 @@ where
 {
     #[inline(always)]
     fn is_last(&self, op: u32) -> bool {
+        let host = &self.up.up.up.host;
         match self.flash.ops[op as usize].owner {
-            Owner::Request(request) => self.up.up.up.host.requests[request as usize].pending == 1,
-            Owner::Job(job) => self.up.up.up.host.jobs[job as usize].pending == 1,
+            Owner::Request(request) => host.requests[request as usize].pending == 1,
+            Owner::Job(job) => host.jobs[job as usize].pending == 1,
             _ => false,
         }
     }

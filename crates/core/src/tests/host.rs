@@ -411,7 +411,7 @@ fn a_write_that_waits_for_space_loses_what_is_trimmed() {
         drive.run();
     }
     assert_eq!(drive.mismatch(), None);
-    assert_eq!(drive.void_pages_for_test(), 0);
+    assert_eq!(drive.up.up.up.host.void_pages_for_test(), 0);
 }
 
 #[test]
