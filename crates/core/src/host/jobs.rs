@@ -6,16 +6,18 @@
 
 use crate::attribution::parts::Attribution;
 use crate::attribution::trail::Passing;
-use crate::buffer::stage::{STAGES_MAX, Stage};
+use crate::buffer::stage::Stage;
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{ATTRIBUTED, OpKind, Owner};
 use crate::flash::upper::Upper;
 use crate::host::job::Job;
-use crate::host::tiers::Tiers;
+use crate::host::tiers::{Tiers, WithHost};
 use crate::ids::NONE;
 use crate::observe::COMPUTE;
+use crate::raid::front::WithRaid;
+use crate::timer::Timer;
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where
@@ -24,31 +26,29 @@ where
     /// Starts a job of up to `STAGES_MAX` stages; `owner` learns of the end of the last one. The attribution of a wait that it
     /// follows is given, and whether a GC caused that.
     pub(crate) fn start_job(&mut self, owner: Owner, stages: &[Stage], attribution: Attribution, gc_blocked: bool) {
-        assert!((1..=STAGES_MAX).contains(&stages.len()), "a job has 1 to {STAGES_MAX} stages");
-        let mut all = [Stage { first: NONE, compute_ns: 0 }; STAGES_MAX];
-        all[..stages.len()].copy_from_slice(stages);
-        let job = Job { owner, stages: all, stage_count: stages.len() as u8, stage: 0, pending: 0, attribution, gc_blocked };
+        let job = Job::new(owner, stages, attribution, gc_blocked);
+        let first = job.first();
         let job = self.up.up.up.host.jobs.insert(job);
-        if all[0].first == NONE {
+        if first == NONE {
             return self.stage_done(job);
         }
         self.start_stage(job);
     }
 
     fn start_stage(&mut self, job: u32) {
-        let running = &mut self.up.up.up.host.jobs[job as usize];
-        let first = running.stages[running.stage as usize].first;
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        let running = &mut host.jobs[job as usize];
+        let first = running.first();
         // What is not asked of the first stage may be asked of the next.
-        let asked = matches!(running.owner, Owner::Entry(_)) && self.up.up.raid.buffer.is_asking();
-        let mut count = 0;
+        let asked = matches!(running.owner, Owner::Entry(_)) && raid.buffer.is_asking();
         let mut op = first;
         while op != NONE {
-            self.flash.ops[op as usize].owner = Owner::Job(job);
-            self.flash.ops[op as usize].flags |= ATTRIBUTED * u8::from(asked);
-            op = self.flash.ops[op as usize].next;
-            count += 1;
+            let entry = &mut self.flash.ops[op as usize];
+            entry.owner = Owner::Job(job);
+            entry.flags |= ATTRIBUTED * u8::from(asked);
+            op = entry.next;
+            running.pending += 1;
         }
-        self.up.up.up.host.jobs[job as usize].pending = count;
         let mut op = first;
         while op != NONE {
             let next = std::mem::replace(&mut self.flash.ops[op as usize].next, NONE);
@@ -60,46 +60,42 @@ where
     /// An operation of a job completed; `op` still has its attribution.
     pub(super) fn job_op_done(&mut self, job: u32, op: u32) {
         let running = &mut self.up.up.up.host.jobs[job as usize];
-        running.gc_blocked |= self.flash.ops[op as usize].gc_blocked;
-        running.pending -= 1;
-        let (owner, last) = (running.owner, running.pending == 0);
+        let entry = &self.flash.ops[op as usize];
+        let last = running.op_done(entry.gc_blocked);
+        if last && entry.is_attributed() {
+            running.attribution.add_all(self.flash.attribution(op));
+        }
+        let (owner, next) = (running.owner, running.first_of_next());
         self.part_is_done(owner, op);
-        if !last {
-            return;
+        if last {
+            self.carry_over(op, next);
+            self.stage_done(job);
         }
-        if self.flash.ops[op as usize].is_attributed() {
-            self.up.up.up.host.jobs[job as usize].attribution.add_all(self.flash.attribution(op));
-        }
-        self.carry_over(job, op);
-        self.stage_done(job);
     }
 
-    /// A read-modify-write carries its old page from the read to the program.
-    fn carry_over(&mut self, job: u32, op: u32) {
-        let running = &self.up.up.up.host.jobs[job as usize];
-        if let Some(oracle) = &mut self.up.oracle {
-            let next = running.stages.get(running.stage as usize + 1).map_or(NONE, |stage| stage.first);
-            if next != NONE && self.flash.ops[next as usize].kind == OpKind::Program {
-                let base = oracle.carried(op);
-                let merged = oracle.fill(&oracle.carried(next), Some(&base));
-                oracle.carry(next, merged);
-            }
+    /// A read-modify-write carries its old page from the read to the program, which is the first operation of the next stage.
+    fn carry_over(&mut self, op: u32, next: u32) {
+        if let Some(oracle) = &mut self.up.oracle
+            && next != NONE
+            && self.flash.ops[next as usize].kind == OpKind::Program
+        {
+            let base = oracle.carried(op);
+            let merged = oracle.fill(&oracle.carried(next), Some(&base));
+            oracle.carry(next, merged);
         }
     }
 
     /// Every operation of a stage is done: the job computes, and goes on.
     fn stage_done(&mut self, job: u32) {
+        let now = self.flash.now;
         let running = &mut self.up.up.up.host.jobs[job as usize];
-        let stage = running.stages[running.stage as usize];
-        running.stage += 1;
-        if stage.compute_ns > 0 {
-            let now = self.flash.now;
-            let attribution = &mut self.up.up.up.host.jobs[job as usize].attribution;
-            attribution.add(COMPUTE, stage.compute_ns);
+        let compute_ns = running.end_stage();
+        if compute_ns > 0 {
+            running.attribution.add(COMPUTE, compute_ns);
             if Self::TRACED {
-                attribution.trace(now, now + stage.compute_ns, NONE, Passing::Own(COMPUTE as u8));
+                running.attribution.trace(now, now + compute_ns, NONE, Passing::Own(COMPUTE as u8));
             }
-            self.set_timer(self.flash.now + stage.compute_ns, crate::timer::Timer::JobStage(job));
+            self.set_timer(now + compute_ns, Timer::JobStage(job));
         } else {
             self.continue_job(job);
         }
@@ -107,22 +103,18 @@ where
 
     /// Starts the next stage of a job, or ends it.
     pub(crate) fn continue_job(&mut self, job: u32) {
-        let running = &mut self.up.up.up.host.jobs[job as usize];
-        if running.stage < running.stage_count {
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        if !host.jobs[job as usize].is_done() {
             return self.start_stage(job);
         }
-        let owner = running.owner;
-        std::mem::swap(&mut self.up.up.up.host.path_attribution, &mut running.attribution);
-        let gc_blocked = running.gc_blocked;
-        self.up.up.up.host.jobs.remove(job);
+        let (owner, gc_blocked) = host.end_job(job);
         match owner {
             Owner::Request(request) => {
                 self.part_of_request_done(request, None, gc_blocked);
             }
             Owner::Entry(page) => {
-                let attribution = &self.up.up.up.host.path_attribution;
-                if attribution.mask() != 0 {
-                    self.up.up.raid.buffer.explain(self.flash.traits.assembles, attribution);
+                if host.path_attribution.mask() != 0 {
+                    raid.buffer.explain(self.flash.traits.assembles, &host.path_attribution);
                 }
                 self.page_flushed(page);
             }

@@ -7,6 +7,7 @@ use crate::commands::completion::Completion;
 use crate::commands::request::Request;
 use crate::commands::{Command, CommandKind};
 use crate::device::Device;
+use crate::flash::op::Owner;
 use crate::host::job::Job;
 use crate::host::path::{DirectWrites, DueQueue, HostPath, VoidPages};
 use crate::host::queue::{HostQueue, Queued};
@@ -197,6 +198,15 @@ impl Host {
         if !self.void_pages.is_empty() {
             self.void_pages.retain(|void| void.request != request);
         }
+    }
+
+    /// A job is over. Returns its owner, and whether a GC blocked it; `path_attribution` has what it took.
+    pub(super) fn end_job(&mut self, job: u32) -> (Owner, bool) {
+        let ended = &mut self.jobs[job as usize];
+        std::mem::swap(&mut self.path_attribution, &mut ended.attribution);
+        let said = (ended.owner, ended.gc_blocked);
+        self.jobs.remove(job);
+        said
     }
 
     /// Whether requests have completed that nobody has taken.
