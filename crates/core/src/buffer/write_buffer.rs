@@ -172,11 +172,13 @@ impl WriteBuffer {
     }
 
     /// Finds out whether it is asked what pages that leave wait for: once pages on their way take half of the room that is kept for
-    /// them, and until they take less than a quarter.
+    /// them, and until they take less than a quarter. Returns whether that begins now.
     #[inline]
-    pub fn update_asking(&mut self) {
+    pub fn begins_to_ask(&mut self) -> bool {
         let kept = self.room.saturating_sub(self.flush_above);
-        self.asking = self.in_flight * if self.asking { 4 } else { 2 } >= kept;
+        let asked = self.asking;
+        self.asking = self.in_flight * if asked { 4 } else { 2 } >= kept;
+        self.asking && !asked
     }
 
     /// Whether it is asked what the operations of the page wait for that leaves now: of some pages alone where writes have waited

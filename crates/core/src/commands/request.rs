@@ -67,4 +67,22 @@ impl Request {
         self.pending -= 1;
         self.pending == 0
     }
+
+    /// It has been decided that a page of it waits for a GC.
+    pub fn decide_gc_wait(&mut self, now: Ns) {
+        self.note_gc_wait(now);
+        self.gc_waits = self.gc_waits.saturating_add(1);
+    }
+
+    /// Pages of it wait for GCs, since there is no way around them.
+    pub fn force_gc_wait(&mut self, now: Ns, pages: u32) {
+        self.note_gc_wait(now);
+        self.gc_waits_forced = self.gc_waits_forced.saturating_add(pages as u16);
+    }
+
+    fn note_gc_wait(&mut self, now: Ns) {
+        if self.gc_waits == 0 && self.gc_waits_forced == 0 {
+            self.gc_wait_since = now;
+        }
+    }
 }

@@ -29,13 +29,14 @@ use crate::ftl::durable::Durable;
 use crate::ftl::recovery::{Found, Frame};
 use crate::ftl::state::Ftl;
 use crate::ftl::{Claimant, Tables};
-use crate::host::tiers::Tiers;
+use crate::host::tiers::{Tiers, WithHost};
 use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::{CHANNEL_IDLE, Observer};
 use crate::oracle::{Fault, ReadBack};
 use crate::policy::answers::Reach;
 use crate::policy::interface::{GcTrigger, Place, ReadPlan};
 use crate::raid::active::StripeWrite;
+use crate::raid::front::{Front, WithRaid};
 use crate::raid::state::Raid;
 use crate::units::Ns;
 use thiserror::Error;
@@ -141,7 +142,7 @@ where
     /// # Panics
     /// The drive has served requests.
     pub fn prepare_for_power_cuts(&mut self) {
-        assert!(self.flash.now == 0 && self.up.up.up.host.submitted() == 0, "out-of-band data are kept from the first request on");
+        assert!(self.flash.now == 0 && self.submitted_so_far() == 0, "out-of-band data are kept from the first request on");
         self.up.ftl.tables.keep_durable();
     }
 
@@ -206,43 +207,41 @@ where
     fn trace_power_cut(&mut self) {
         let now = self.flash.now;
         let g = &self.flash.device.geometry;
+        let observer = self.up.up.up.up.observer();
         for channel in (0..g.channels).filter(|&channel| self.flash.locked_by(channel as usize) != NONE) {
-            self.up.up.up.up.observer().channel_idles(channel, now, CHANNEL_IDLE, NOBODY);
+            observer.channel_idles(channel, now, CHANNEL_IDLE, NOBODY);
         }
         for plane in (0..g.planes()).filter(|&plane| self.flash.is_locked(plane)) {
-            self.up.up.up.up.observer().plane_locked(plane, now, NOBODY);
+            observer.plane_locked(plane, now, NOBODY);
         }
     }
 
     /// What capacitors save of the write buffer: its pages, and the stripes whose parity had been computed, all of whose new pages are
     /// there as well. Other pages that were on their way are as if they had not left.
     fn save_ram(&mut self, is_lost: bool) -> Vec<StripeWrite> {
-        self.up.up.raid.buffer.forget_waiting(&self.flash.device);
-        let mut stripe_writes: Vec<StripeWrite> = Vec::new();
-        if let Some(rain) = &mut self.up.up.raid.rain {
-            let computed = rain.computed();
-            if !is_lost {
-                stripe_writes = computed;
-            }
-        }
-        let mut stays = vec![false; self.up.up.raid.buffer.capacity() as usize];
+        let raid = &mut self.up.up.raid;
+        let computed = raid.rain.as_mut().map_or(Vec::new(), |rain| rain.computed());
+        let stripe_writes = if is_lost { Vec::new() } else { computed };
+        let buffer = &mut raid.buffer;
+        buffer.forget_waiting(&self.flash.device);
+        let mut stays = vec![false; buffer.capacity() as usize];
         for stripe_write in &stripe_writes {
             stripe_write.entries.iter().filter(|&&entry| entry != NONE).for_each(|&entry| stays[entry as usize] = true);
         }
-        let mut pages = self.up.up.raid.buffer.taken();
+        let mut pages = buffer.taken();
         // The first that comes back is the last to be flushed of those that do.
         pages.reverse();
         for entry in pages {
-            let lpn = self.up.up.raid.buffer.entry(entry).lpn;
             if is_lost {
-                self.up.up.raid.buffer.forget_all_of(entry);
+                buffer.forget_all_of(entry);
                 continue;
             }
-            if stays[entry as usize] || !self.up.up.raid.buffer.is_in_flight(entry) {
+            if stays[entry as usize] || !buffer.is_in_flight(entry) {
                 continue;
             }
-            let given_up = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(lpn));
-            let flight = self.up.up.raid.buffer.return_flight(entry, given_up);
+            let lpn = buffer.entry(entry).lpn;
+            let given_up = raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(lpn));
+            let flight = buffer.return_flight(entry, given_up);
             if let (Some(oracle), Some(flight)) = (&mut self.up.oracle, flight) {
                 oracle.return_flight(entry, flight);
             }
@@ -273,32 +272,12 @@ where
         let fresh = Raid::new(&device, stripes, plans_reads);
         self.flash = self.flash.after_power_loss();
         self.up.ftl = ftl;
-        let mut old = std::mem::replace(&mut self.up.up.raid, fresh);
-        let raid = &mut self.up.up.raid;
-        raid.levelling = old.levelling.after_power_loss();
-        let room = raid.buffer.room();
-        raid.buffer = old.buffer;
-        raid.buffer.set_room(room);
-        raid.errors = old.errors.take();
-        if let Some(errors) = &mut raid.errors {
-            // How often a page has been copied shows in its bit errors; which have been looked at is forgotten.
-            errors.forget_looks(&self.up.ftl.tables);
-        }
-        if let (Some(rain), Some(old)) = (&mut raid.rain, &mut old.rain) {
-            rain.take_over(old, fault == Some(Fault::Trims));
-            for stripe_write in stripe_writes {
-                rain.take_back(stripe_write.clone());
-            }
-            for entry in raid.buffer.taken() {
-                let entry = raid.buffer.entry(entry);
-                if entry.dirty != 0 {
-                    rain.note_dirty(entry.lpn);
-                }
-            }
-        }
         self.queue = Q::with_slots(self.flash.slots());
         self.timers.clear();
-        self.up.up.up.host.lose_power(&device);
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        let old = std::mem::replace(raid, fresh);
+        raid.take_over(old, stripe_writes, &self.up.ftl.tables, fault == Some(Fault::Trims));
+        host.lose_power(&device);
         if let Some(oracle) = &mut self.up.oracle {
             oracle.forget_operations();
         }
@@ -419,11 +398,11 @@ where
     }
 
     fn pages_in_ram(&self) -> u64 {
-        let parity = self.up.up.raid.rain.as_ref().map_or(0, |rain| rain.kept_pages().0);
-        let given_up = self.up.up.raid.rain.as_ref().map_or(0, |rain| rain.pages_given_up());
+        let raid = &self.up.up.raid;
+        let (parity, given_up) = raid.rain.as_ref().map_or((0, 0), |rain| (rain.kept_pages().0, rain.pages_given_up()));
         let trims = self.up.ftl.tables.durable().map_or(0, Durable::trims) + given_up;
         let journal = (trims * TRIM_BYTES).div_ceil(self.flash.device.geometry.page_bytes.into());
-        u64::from(self.up.up.raid.buffer.occupied() + parity) + journal
+        u64::from(raid.buffer.occupied() + parity) + journal
     }
 
     /// Time to read back pages that capacitors have saved.
@@ -444,10 +423,11 @@ where
     /// Reads every page of the host back from flash and RAM, as a read would find it.
     fn read_everything_back(&mut self) -> Option<Comparison> {
         let oracle = self.up.oracle.as_mut()?;
-        let (tables, buffer) = (&self.up.ftl.tables, &self.up.up.raid.buffer);
+        let (tables, raid) = (&self.up.ftl.tables, &self.up.up.raid);
+        let buffer = &raid.buffer;
         let mut comparison = Comparison::default();
         for lpn in 0..self.flash.device.logical_pages() as Lpn {
-            let trimmed = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(lpn));
+            let trimmed = raid.is_trimmed(lpn);
             let ppn = Some(tables.lookup(lpn)).filter(|&ppn| ppn != NONE && !trimmed);
             let buffered = if buffer.exists() && !trimmed { buffer.find(lpn) } else { None };
             let entry = buffered.map(|(entry, present)| (entry, buffer.entry(entry).dirty, present));
@@ -464,18 +444,19 @@ where
     /// The drive takes commands again: stripes that were on their way are programmed, and all else begins as after ageing.
     fn go_on(&mut self, stripe_writes: u32) {
         self.prepare_scrubbers();
-        if self.up.up.raid.errors.is_some() {
-            self.scrub_after_cut();
-        }
+        let g = &self.flash.device.geometry;
+        let raid = &mut self.up.up.raid;
+        raid.scrub_after_cut(g.planes_per_die * g.blocks_per_plane);
+        let (has_buffer, has_stripes) = (raid.buffer.exists(), raid.rain.is_some());
         if self.flash.traits.assembles {
-            (0..self.flash.device.geometry.dies()).for_each(|die| self.update_masked(die));
+            (0..g.dies()).for_each(|die| self.update_masked(die));
         }
         self.wake();
-        if self.up.up.raid.rain.is_some() {
-            self.settle_room();
+        if has_stripes {
+            self.up.up.raid.settle_room();
             (0..stripe_writes).for_each(|stripe_write| self.program_stripe_write(stripe_write));
             self.flush_stripes(0);
-        } else if self.up.up.raid.buffer.exists() {
+        } else if has_buffer {
             self.flush_above_threshold();
         }
     }

@@ -34,6 +34,8 @@ pub(crate) struct Found {
     pub corrected: u32,
     /// Wrong bits of the worst codeword; one more than can be corrected stands for any number beyond.
     pub worst: u32,
+    /// That codeword has more than can be corrected.
+    pub is_beyond: bool,
 }
 
 /// Errors by erases and copies.
@@ -176,6 +178,11 @@ impl PageErrors {
         self.suspects[block as usize]
     }
 
+    /// The blocks among these that are suspect.
+    pub fn suspects(&self, blocks: Range<BlockIx>) -> impl Iterator<Item = BlockIx> + '_ {
+        blocks.filter(|&block| self.is_suspect(block))
+    }
+
     /// A look through a block begins. What becomes of its pages from now on makes it suspect again.
     pub fn begin_look(&mut self, block: BlockIx) {
         self.suspects[block as usize] = false;
@@ -215,13 +222,14 @@ impl PageErrors {
     /// What the ECC finds in a physical page that holds `lpn`, in a block of so many erases.
     pub fn find(&self, lpn: Lpn, ppn: Ppn, erases: u32) -> Found {
         let mean = self.model.mean(erases) * (u64::from(self.copies(ppn)) + 1);
-        let mut found = Found { corrected: 0, worst: 0 };
+        let mut found = Found { corrected: 0, worst: 0, is_beyond: false };
         for codeword in 0..self.model.codewords {
             let drawn = scatter(self.seed ^ (u64::from(lpn) << 32 | u64::from(codeword)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let errors = self.model.errors(mean, drawn >> (64 - QUANTILE_BITS));
             found.worst = found.worst.max(errors);
             found.corrected += if errors > self.model.correctable { 0 } else { errors };
         }
+        found.is_beyond = found.worst > self.model.correctable;
         found
     }
 }

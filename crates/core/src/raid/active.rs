@@ -7,7 +7,7 @@
 //! has done so; one that comes later takes the new pages and the new parity from RAM and only the rest from the flash.
 
 use crate::ids::{Lpn, NONE, PlaneIx};
-use crate::oracle::Content;
+use crate::oracle::{Content, Oracle};
 use crate::slab::Slab;
 use crate::stripes::Stripes;
 use crate::units::Ns;
@@ -39,9 +39,9 @@ pub(crate) struct ActiveStripe {
     /// The stripe write that is on its way, or `NONE`.
     pub stripe_write: u32,
     /// Counts stripe writes whose parity has been computed.
-    pub generation: u32,
+    generation: u32,
     /// Reconstructions under way of an even and of an odd generation.
-    pub readers: [u32; 2],
+    readers: [u32; 2],
     /// The order of writing.
     pub written: u64,
 }
@@ -222,8 +222,9 @@ pub(crate) struct StripeWrite {
 }
 
 impl StripeWrite {
-    /// A stripe that moves: it counts as on its way, and nothing of it is in RAM.
-    pub fn of_mover(stripe: u32, active: u32) -> Self {
+    /// One that begins, of no members yet. That of a stripe that moves, which counts as on its way, never has any, since nothing of
+    /// it is in RAM.
+    pub fn new(stripe: u32, active: u32) -> Self {
         Self {
             stripe,
             active,
@@ -239,6 +240,38 @@ impl StripeWrite {
             read_sum: Content::Uniform(0),
             clean_sum: Content::Uniform(0),
         }
+    }
+
+    /// With an oracle: an old page has been read, that of a member, or without one the parity.
+    pub(super) fn add_old_page(&mut self, oracle: &Oracle, member: Option<u32>, old: &Content) {
+        self.read_sum = self.read_sum.xor(old);
+        let Some(member) = member else { return };
+        match &mut self.contents[member as usize] {
+            // What the host has not written of a page stays as it was.
+            Some(new) => *new = oracle.fill(new, Some(old)),
+            None => self.clean_sum = self.clean_sum.xor(old),
+        }
+    }
+
+    /// With an oracle: the contents of the new pages and of the new parity, from what was really read. `members`: those of the
+    /// stripe.
+    pub(super) fn compute_contents(&mut self, oracle: &Oracle, members: u32) {
+        if self.regenerated != NONE {
+            let old = self.read_sum.clone();
+            match &mut self.contents[self.regenerated as usize] {
+                Some(new) => *new = oracle.fill(new, Some(&old)),
+                // The old parity is of no use: everything else has been read.
+                None if self.regenerated == members => {}
+                None => self.clean_sum = self.clean_sum.xor(&old),
+            }
+        }
+        for content in self.contents.iter_mut().flatten() {
+            *content = oracle.fill(content, None);
+        }
+        // The old parity without the old copies of the pages that change is the sum of those that do not.
+        let clean = if self.subtracts { &self.read_sum } else { &self.clean_sum };
+        let parity = self.contents.iter().flatten().fold(clean.clone(), |sum, page| sum.xor(page));
+        self.contents[members as usize] = Some(parity);
     }
 }
 
@@ -421,6 +454,103 @@ impl Rain {
         (item.stripe_write, item.generation) = (stripe_write, 1);
         self.parity_pages += 1;
         self.steps_under_way += 1;
+    }
+
+    /// A stripe sets out for the flash. Returns its stripe write.
+    pub(super) fn begin_stripe_write(&mut self, stripe_write: StripeWrite) -> u32 {
+        let active = stripe_write.active;
+        let stripe_write = self.stripe_writes.insert(stripe_write);
+        self.active.get_mut(active).stripe_write = stripe_write;
+        stripe_write
+    }
+
+    /// A stripe has arrived on the flash: it may leave again.
+    pub(super) fn end_stripe_write(&mut self, stripe_write: u32) {
+        let StripeWrite { active, stripe, .. } = self.stripe_writes[stripe_write as usize];
+        self.stripe_writes.remove(stripe_write);
+        self.active.get_mut(active).stripe_write = NONE;
+        let (_, members) = self.stripes.members(stripe);
+        self.active.written(active, 0, self.stripes.group_of(stripe), members);
+        self.active.deactivate_if_idle(active);
+    }
+
+    /// The stripe write of a stripe that is on its way.
+    pub(super) fn stripe_write_of(&self, stripe: u32) -> Option<u32> {
+        let index = self.active.find(stripe)?;
+        Some(self.active.get(index).stripe_write).filter(|&stripe_write| stripe_write != NONE)
+    }
+
+    /// Whether a stripe is on its way, or moves.
+    pub fn is_on_its_way(&self, stripe: u32) -> bool {
+        self.stripe_write_of(stripe).is_some()
+    }
+
+    /// A program of a stripe write waits for the GC of its plane.
+    pub(super) fn defer(&mut self, stripe_write: u32, program: u32, plane: PlaneIx) {
+        self.deferred_at[plane as usize].push(program);
+        self.deferred += 1;
+        let destaged = &mut self.stripe_writes[stripe_write as usize];
+        destaged.deferred += 1;
+        if destaged.deferred == 1 {
+            self.retained_pages += destaged.members.count_ones();
+        }
+    }
+
+    /// A program of a stripe write no longer waits for a GC.
+    pub(super) fn undefer(&mut self, stripe_write: u32) {
+        self.deferred -= 1;
+        let destaged = &mut self.stripe_writes[stripe_write as usize];
+        destaged.deferred -= 1;
+        if destaged.deferred == 0 {
+            self.retained_pages -= destaged.members.count_ones();
+        }
+    }
+
+    /// The new parity of a stripe write is in RAM: the next generation of its stripe begins. Returns whether its programs may start;
+    /// otherwise they wait until nobody reads the former one.
+    pub(super) fn begin_generation(&mut self, stripe_write: u32) -> bool {
+        let destaged = &mut self.stripe_writes[stripe_write as usize];
+        let item = self.active.get_mut(destaged.active);
+        let readers = item.readers[(item.generation & 1) as usize];
+        item.generation += 1;
+        destaged.waits_for_readers = readers > 0;
+        readers == 0
+    }
+
+    /// Somebody begins to read a stripe to reconstruct a page. Returns its place among the active ones and its generation.
+    pub(super) fn begin_reading(&mut self, stripe: u32) -> (u32, u32) {
+        let active = self.active.activate(stripe);
+        let item = self.active.get_mut(active);
+        item.readers[(item.generation & 1) as usize] += 1;
+        (active, item.generation)
+    }
+
+    /// Somebody has read an active stripe of a generation. Returns the stripe write that waited for this, if one did.
+    pub(super) fn end_reading(&mut self, active: u32, generation: u32) -> Option<u32> {
+        let item = self.active.get_mut(active);
+        let readers = &mut item.readers[(generation & 1) as usize];
+        *readers -= 1;
+        let free = *readers == 0 && item.generation == generation.wrapping_add(1);
+        let stripe_write = item.stripe_write;
+        self.active.deactivate_if_idle(active);
+        let waits = free && stripe_write != NONE && self.stripe_writes[stripe_write as usize].waits_for_readers;
+        waits.then_some(stripe_write)
+    }
+
+    /// The GC of a plane begins. Returns whether another of its group is under way, by what is said of its planes.
+    #[cold]
+    pub(super) fn gc_begins(&mut self, now: Ns, plane: PlaneIx, is_under_way: impl Fn(PlaneIx) -> bool) -> bool {
+        let overlaps = self.stripes.rotation_group(plane).any(|other| other != plane && is_under_way(other));
+        self.gcs[self.stripes.group_of_plane(plane) as usize] += 1;
+        if overlaps && self.violations.len() < VIOLATIONS_KEPT {
+            self.violations.push(Violation { at: now, plane });
+        }
+        overlaps
+    }
+
+    /// The GC of a plane has ended.
+    pub(super) fn gc_ends(&mut self, plane: PlaneIx) {
+        self.gcs[self.stripes.group_of_plane(plane) as usize] -= 1;
     }
 
     /// Notes that a page was written into the buffer.

@@ -32,9 +32,9 @@ where
             }
             Class::HostRead => {
                 // A page that the host has given up reads as zeroes, though its stripe's parity may still need it.
-                let trimmed = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(entry.tag));
-                let wanted = ppn.filter(|_| !trimmed);
-                let in_ram = self.up.up.raid.buffer.find(entry.tag).map_or(0, |(_, present)| present);
+                let raid = &self.up.up.raid;
+                let wanted = ppn.filter(|_| !raid.is_trimmed(entry.tag));
+                let in_ram = raid.buffer.find(entry.tag).map_or(0, |(_, present)| present);
                 oracle.check_flash(op, entry.tag, wanted, entry.first_sector.into(), entry.sectors.into(), in_ram);
                 if let (Some(ppn), Owner::Job(_)) = (ppn, entry.owner) {
                     oracle.read_flash(op, ppn, false);

@@ -12,10 +12,10 @@ use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::{Attribution, DIE, TrafficClass};
-use crate::oracle::Content;
 use crate::policy::interface::Destage;
-use crate::raid::active::{Rain, StripeWrite, VIOLATIONS_KEPT, Violation, all};
+use crate::raid::active::{Rain, StripeWrite, all};
 use crate::raid::front::{Front, WithRaid};
+use crate::raid::state::Raid;
 use crate::raid::{XOR_NS, bits};
 use crate::timer::Timer;
 use crate::units::Ns;
@@ -36,24 +36,15 @@ where
         self.up.up.raid.rain.as_mut().expect("only drives with stripes get here")
     }
 
-    /// Limits what the host may have in the buffer to what parity leaves of it.
-    pub(crate) fn settle_room(&mut self) {
-        let capacity = self.up.up.raid.buffer.capacity();
-        let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
-        let parity = rain.parity_pages.max(Rain::reserve(&rain.stripes, capacity));
-        self.up.up.raid.buffer.set_room(capacity - parity);
-    }
-
     /// Whether it is asked what the operations of the page wait for that leaves the buffer now.
     #[inline]
     pub(crate) fn asks_of_page(&mut self) -> bool {
         let buffer = &mut self.up.up.raid.buffer;
-        let asked = buffer.is_asking();
-        buffer.update_asking();
-        if buffer.is_asking() && !asked {
+        let (begins, asks) = (buffer.begins_to_ask(), buffer.asks());
+        if begins {
             self.ask_waiting_pages();
         }
-        self.up.up.raid.buffer.asks()
+        asks
     }
 
     /// The pages that are on their way already are asked what they wait for from now on.
@@ -73,16 +64,7 @@ where
     /// pages that no GC defers are in flight.
     #[cold]
     pub(crate) fn flush_stripes(&mut self, pages: u32) {
-        loop {
-            let retained = self.rain().retained_pages;
-            let buffer = &self.up.up.raid.buffer;
-            if !buffer.is_above_threshold() && buffer.in_flight() - retained >= pages {
-                return;
-            }
-            let parity = self.rain().parity_pages;
-            if self.up.up.raid.buffer.occupied() + parity >= self.up.up.raid.buffer.capacity() {
-                return;
-            }
+        while self.up.up.raid.stripes_must_leave(pages) {
             let Some(stripe) = self.ask(|policies, view| policies.destage.next(view)) else {
                 return;
             };
@@ -96,7 +78,8 @@ where
 
     /// The dirty pages of a stripe leave the buffer with its new parity.
     fn destage(&mut self, stripe: u32) {
-        let rain = self.rain();
+        let raid = &mut self.up.up.raid;
+        let rain = raid.rain.as_mut().expect("only drives with stripes get here");
         let (first, members) = rain.stripes.members(stripe);
         let parity = rain.stripes.parity(stripe);
         let index = rain.active.find(stripe).expect("a stripe with dirty pages is active");
@@ -105,33 +88,18 @@ where
         crate::check!(active.stripe_write == NONE, "a stripe leaves while it is on its way");
         let dirty = std::mem::take(&mut active.dirty);
         rain.parity_pages += 1;
-        let mut stripe_write = StripeWrite {
-            stripe,
-            active: index,
-            members: dirty,
-            entries: [NONE; 32],
-            regenerated: NONE,
-            subtracts: false,
-            pending: 0,
-            deferred: 0,
-            ready: false,
-            waits_for_readers: false,
-            contents: Vec::new(),
-            read_sum: Content::Uniform(0),
-            clean_sum: Content::Uniform(0),
-        };
+        let mut stripe_write = StripeWrite { members: dirty, ..StripeWrite::new(stripe, index) };
         if self.up.oracle.is_some() {
             stripe_write.contents = vec![None; members as usize + 1];
         }
-        self.settle_room();
+        raid.settle_room();
+        let sectors = self.flash.device.geometry.sectors_per_unit();
         let mut partial = 0u32;
         for member in bits(dirty.into()) {
-            let lpn = first + member;
-            let (entry, _) = self.up.up.raid.buffer.find(lpn).expect("a dirty page is in the buffer");
-            self.up.up.raid.buffer.destage(entry);
+            let (entry, _) = raid.buffer.find(first + member).expect("a dirty page is in the buffer");
+            raid.buffer.destage(entry);
             stripe_write.entries[member as usize] = entry;
-            let flight = self.up.up.raid.buffer.entry(entry).flight;
-            let sectors = self.flash.device.geometry.sectors_per_unit();
+            let flight = raid.buffer.entry(entry).flight;
             partial |= u32::from(self.flash.counters.host_page(flight.count_ones(), sectors)) << member;
             if let Some(oracle) = &mut self.up.oracle {
                 stripe_write.contents[member as usize] = Some(oracle.flush(entry, flight));
@@ -141,16 +109,15 @@ where
         stripe_write.regenerated = needs.regenerated;
         stripe_write.subtracts = needs.regenerated == NONE && needs.reads >> members & 1 == 1;
         self.count_destaged(stripe, dirty == all(members), dirty);
+        stripe_write.pending = needs.reads.count_ones();
         let rain = self.rain();
-        let stripe_write = rain.stripe_writes.insert(stripe_write);
-        rain.active.get_mut(index).stripe_write = stripe_write;
-        rain.steps_under_way += needs.reads.count_ones().max(1);
+        rain.steps_under_way += stripe_write.pending.max(1);
+        let stripe_write = rain.begin_stripe_write(stripe_write);
         if needs.reads == 0 {
             self.set_timer(self.flash.now + self.xor_ns(), Timer::Parity(stripe_write));
             return;
         }
         self.flash.counters.parity_reads += u64::from(needs.reads.count_ones());
-        self.rain().stripe_writes[stripe_write as usize].pending = needs.reads.count_ones();
         for place in bits(needs.reads) {
             let lpn = if place == members { parity } else { first + place };
             let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
@@ -179,8 +146,9 @@ where
     /// The old pages to read: for read-modify-write of the parity or for reconstruct-write, whichever reads less, the former if
     /// they are equal, but around a GC where `destage` wants that. `partial`: written pages of which some sectors are missing.
     fn needs(&mut self, stripe: u32, members: u32, dirty: u32, partial: u32) -> Needs {
-        let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
-        let (first, parity) = (rain.stripes.members(stripe).0, rain.stripes.parity(stripe));
+        let around = self.ask(|policies, _| policies.destage.around_gc());
+        let stripes = self.seen().stripes().expect("only drives with stripes get here");
+        let (first, parity) = (stripes.members(stripe).0, stripes.parity(stripe));
         let lpn = |place: u32| if place == members { parity } else { first + place };
         let mapped: u64 =
             (0..=members).filter(|&place| self.up.ftl.tables.lookup(lpn(place)) != NONE).fold(0, |mapped, place| mapped | 1 << place);
@@ -190,10 +158,9 @@ where
         let subtracts = subtract.count_ones() <= recompute.count_ones();
         let (chosen, other) = if subtracts { (subtract, recompute) } else { (recompute, subtract) };
         let plain = Needs { reads: chosen, regenerated: NONE };
-        if !self.ask(|policies, _| policies.destage.around_gc()) {
+        if !around {
             return plain;
         }
-        let stripes = &self.up.up.raid.rain.as_ref().expect("just used").stripes;
         let behind = bits(mapped).filter(|&place| self.in_gc(stripes.plane_of(lpn(place)))).fold(0u64, |behind, place| behind | 1 << place);
         if chosen & behind == 0 {
             return plain;
@@ -220,17 +187,17 @@ where
     pub(crate) fn stripe_write_op_done(&mut self, stripe_write: u32, op: u32) {
         let entry = self.flash.ops[op as usize];
         let xor_ns = self.xor_ns();
-        let destaged = &mut self.rain().stripe_writes[stripe_write as usize];
+        let Raid { buffer, rain, .. } = &mut self.up.up.raid;
+        let rain = rain.as_mut().expect("only drives with stripes get here");
+        let destaged = &mut rain.stripe_writes[stripe_write as usize];
         destaged.pending -= 1;
         let last = destaged.pending == 0;
         // Parity is computed next when the last read has ended.
-        self.rain().steps_under_way -= u32::from(entry.kind == OpKind::Program || !last);
+        rain.steps_under_way -= u32::from(entry.kind == OpKind::Program || !last);
         if last && entry.is_attributed() {
             // Those of its old pages explain it as those of its new ones do.
-            self.up.up.raid.buffer.explain(self.flash.traits.assembles, self.flash.attribution(op));
+            buffer.explain(self.flash.traits.assembles, self.flash.attribution(op));
         }
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
-        let destaged = &mut rain.stripe_writes[stripe_write as usize];
         if entry.kind == OpKind::Program {
             if last && destaged.deferred == 0 {
                 self.stripe_write_done(stripe_write);
@@ -238,14 +205,8 @@ where
             return;
         }
         if let Some(oracle) = &self.up.oracle {
-            let old = oracle.carried(op);
-            destaged.read_sum = destaged.read_sum.xor(&old);
-            match &mut destaged.contents[rain.stripes.place_of(entry.tag) as usize] {
-                // What the host has not written of a page stays as it was.
-                Some(new) => *new = oracle.fill(new, Some(&old)),
-                None if rain.stripes.is_parity(entry.tag) => {}
-                None => destaged.clean_sum = destaged.clean_sum.xor(&old),
-            }
+            let place = (!rain.stripes.is_parity(entry.tag)).then(|| rain.stripes.member_of(entry.tag));
+            destaged.add_old_page(oracle, place, &oracle.carried(op));
         }
         if last {
             let computing = if destaged.regenerated == NONE { xor_ns } else { 2 * xor_ns };
@@ -255,56 +216,29 @@ where
 
     /// The new parity is in RAM. The programs may start when nobody reads the old pages any more.
     pub(crate) fn parity_computed(&mut self, stripe_write: u32) {
-        self.compute_contents(stripe_write);
         let whole = crate::units::sector_mask(0, self.flash.device.geometry.sectors_per_unit() as u16);
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
+        let Raid { buffer, rain, .. } = &mut self.up.up.raid;
+        let rain = rain.as_mut().expect("only drives with stripes get here");
         let destaged = &mut rain.stripe_writes[stripe_write as usize];
+        if let Some(oracle) = &self.up.oracle {
+            destaged.compute_contents(oracle, rain.stripes.members(destaged.stripe).1);
+        }
         destaged.ready = true;
         for member in bits(destaged.members.into()) {
             let entry = destaged.entries[member as usize];
-            self.up.up.raid.buffer.complete_flight(entry, whole);
+            buffer.complete_flight(entry, whole);
             if let (Some(oracle), Some(content)) = (&mut self.up.oracle, &destaged.contents.get(member as usize).cloned().flatten()) {
                 oracle.complete_flight(entry, content);
             }
         }
-        let active = rain.active.get_mut(destaged.active);
-        let readers = active.readers[(active.generation & 1) as usize];
-        active.generation += 1;
-        if readers > 0 {
-            destaged.waits_for_readers = true;
-            return;
+        if rain.begin_generation(stripe_write) {
+            self.program_stripe_write(stripe_write);
         }
-        self.program_stripe_write(stripe_write);
-    }
-
-    /// The contents of the new pages and of the new parity, from what was really read.
-    fn compute_contents(&mut self, stripe_write: u32) {
-        let Some(oracle) = &self.up.oracle else { return };
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
-        let destaged = &mut rain.stripe_writes[stripe_write as usize];
-        let (_, members) = rain.stripes.members(destaged.stripe);
-        let regenerated = destaged.regenerated;
-        if regenerated != NONE {
-            let old = destaged.read_sum.clone();
-            match &mut destaged.contents[regenerated as usize] {
-                Some(new) => *new = oracle.fill(new, Some(&old)),
-                // The old parity is of no use: everything else has been read.
-                None if regenerated == members => {}
-                None => destaged.clean_sum = destaged.clean_sum.xor(&old),
-            }
-        }
-        for content in destaged.contents.iter_mut().flatten() {
-            *content = oracle.fill(content, None);
-        }
-        // The old parity without the old copies of the pages that change is the sum of those that do not.
-        let clean = if destaged.subtracts { &destaged.read_sum } else { &destaged.clean_sum };
-        let parity = destaged.contents.iter().flatten().fold(clean.clone(), |sum, page| sum.xor(page));
-        destaged.contents[members as usize] = Some(parity);
     }
 
     /// All pages of a stripe write are programmed; those whose plane is in GC wait in RAM where `destage` wants that.
     pub(crate) fn program_stripe_write(&mut self, stripe_write: u32) {
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
+        let rain = self.rain();
         let destaged = &mut rain.stripe_writes[stripe_write as usize];
         destaged.waits_for_readers = false;
         let (stripe, written) = (destaged.stripe, destaged.members);
@@ -340,13 +274,7 @@ where
     fn defer(&mut self, stripe_write: u32, program: u32, plane: PlaneIx) {
         self.flash.ops[program as usize].since = self.flash.now;
         let rain = self.rain();
-        rain.deferred_at[plane as usize].push(program);
-        rain.deferred += 1;
-        let destaged = &mut rain.stripe_writes[stripe_write as usize];
-        destaged.deferred += 1;
-        if destaged.deferred == 1 {
-            rain.retained_pages += destaged.members.count_ones();
-        }
+        rain.defer(stripe_write, program, plane);
         let deferred = u64::from(rain.deferred);
         self.flash.counters.deferred_pages += 1;
         self.flash.counters.deferred_pages_max = self.flash.counters.deferred_pages_max.max(deferred);
@@ -360,13 +288,7 @@ where
             let Owner::StripeWrite(stripe_write) = self.flash.ops[program as usize].owner else {
                 unreachable!("only stripe writes defer pages")
             };
-            let rain = self.rain();
-            rain.deferred -= 1;
-            let destaged = &mut rain.stripe_writes[stripe_write as usize];
-            destaged.deferred -= 1;
-            if destaged.deferred == 0 {
-                rain.retained_pages -= destaged.members.count_ones();
-            }
+            self.rain().undefer(stripe_write);
         }
         for &program in &programs {
             let mut deferral = Attribution::default();
@@ -385,20 +307,17 @@ where
 
     /// Every page of a stripe write is on the flash.
     fn stripe_write_done(&mut self, stripe_write: u32) {
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
+        let raid = &mut self.up.up.raid;
+        let rain = raid.rain.as_mut().expect("only drives with stripes get here");
         let done = &rain.stripe_writes[stripe_write as usize];
-        let (index, stripe, written) = (done.active, done.stripe, done.members);
-        for member in bits(done.members.into()) {
-            self.up.up.raid.buffer.flushed(done.entries[member as usize]);
+        let (stripe, written) = (done.stripe, done.members);
+        for member in bits(written.into()) {
+            raid.buffer.flushed(done.entries[member as usize]);
             self.flash.counters.flushed += 1;
         }
         rain.parity_pages -= 1;
-        rain.stripe_writes.remove(stripe_write);
-        rain.active.get_mut(index).stripe_write = NONE;
-        let (_, members) = rain.stripes.members(stripe);
-        rain.active.written(index, 0, rain.stripes.group_of(stripe), members);
-        rain.active.deactivate_if_idle(index);
-        self.settle_room();
+        rain.end_stripe_write(stripe_write);
+        raid.settle_room();
         if self.flash.traits.levels_wear {
             self.consider_levelling(stripe, written);
         }
@@ -410,29 +329,5 @@ where
     pub(crate) fn page_written(&mut self, lpn: Lpn) {
         self.rain().note_dirty(lpn);
         self.flush_stripes(0);
-    }
-
-    /// Notes that a plane's GC begins, and whether another of its group is under way.
-    #[cold]
-    pub(super) fn gc_begins_in_group(&mut self, plane: PlaneIx) {
-        let now = self.flash.now;
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
-        let view_gc = &self.up.ftl.gc;
-        let overlaps = rain.stripes.rotation_group(plane).any(|other| other != plane && view_gc.is_under_way(other));
-        let group = rain.stripes.group_of_plane(plane) as usize;
-        rain.gcs[group] += 1;
-        if overlaps {
-            self.flash.counters.gcs_overlapping += 1;
-            if rain.violations.len() < VIOLATIONS_KEPT {
-                rain.violations.push(Violation { at: now, plane });
-            }
-        }
-    }
-
-    /// Notes that a plane's GC has ended.
-    pub(super) fn gc_ends_in_group(&mut self, plane: PlaneIx) {
-        let rain = self.rain();
-        let group = rain.stripes.group_of_plane(plane) as usize;
-        rain.gcs[group] -= 1;
     }
 }

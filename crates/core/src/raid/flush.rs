@@ -5,7 +5,6 @@ use crate::buffer::stage::Stage;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{ATTRIBUTED, Class, Op, OpKind, Owner};
-use crate::ftl::FETCHED_AT_ONCE;
 use crate::ftl::above::WithFtl;
 use crate::ids::{Lpn, NONE};
 use crate::observe::TrafficClass;
@@ -18,15 +17,7 @@ where
 {
     /// Flushes the pages written longest ago while the buffer holds more than its threshold.
     pub(crate) fn flush_above_threshold(&mut self) {
-        while let Some(entry) = self.up.up.raid.buffer.next_flush() {
-            self.up.up.raid.flushes_fetched = match self.up.up.raid.flushes_fetched.checked_sub(1) {
-                Some(left) => left,
-                None => {
-                    // The pages that are flushed next have their map entries near by then.
-                    self.up.up.raid.buffer.oldest_lpns(FETCHED_AT_ONCE).for_each(|lpn| self.up.ftl.tables.prefetch(lpn));
-                    FETCHED_AT_ONCE as u32 - 1
-                }
-            };
+        while let Some(entry) = self.up.up.raid.next_flush(&self.up.ftl.tables) {
             self.flush(entry);
         }
     }

@@ -83,14 +83,15 @@ where
 
     #[inline]
     fn gc_begins(&mut self, plane: PlaneIx) {
-        if self.up.up.raid.rain.is_some() {
-            self.gc_begins_in_group(plane);
+        if let Some(rain) = &mut self.up.up.raid.rain {
+            let overlaps = rain.gc_begins(self.flash.now, plane, |other| self.up.ftl.gc.is_under_way(other));
+            self.flash.counters.gcs_overlapping += u64::from(overlaps);
         }
     }
 
     #[inline]
     fn gc_locks(&mut self, plane: PlaneIx) {
-        if self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.plans_reads()) {
+        if self.up.up.raid.plans_reads() {
             self.replan_reads(plane);
         }
     }
@@ -111,8 +112,8 @@ where
 
     #[inline]
     fn gc_ends(&mut self, plane: PlaneIx) {
-        if self.up.up.raid.rain.is_some() {
-            self.gc_ends_in_group(plane);
+        if let Some(rain) = &mut self.up.up.raid.rain {
+            rain.gc_ends(plane);
         }
     }
 

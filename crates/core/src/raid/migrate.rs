@@ -19,11 +19,12 @@ use crate::ftl::above::WithFtl;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::TrafficClass;
 use crate::policy::interface::WearLevel;
-use crate::policy::view::WrittenStripe;
+use crate::policy::view::{View, WrittenStripe};
 use crate::raid::active::StripeWrite;
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::mover::Mover;
-use crate::stripes::Place;
+use crate::raid::state::Raid;
+use crate::stripes::{Place, Stripes};
 use crate::timer::Timer;
 use crate::units::Ns;
 
@@ -34,9 +35,9 @@ where
     /// A stripe has been written: asks whether it moves.
     #[cold]
     pub(super) fn consider_levelling(&mut self, stripe: u32, written: u32) {
-        let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
-        let pauses = self.flash.now < self.up.up.raid.levelling.pauses_until;
-        if pauses || self.up.up.raid.levelling.mover.is_some() || rain.active.find(stripe).is_some() {
+        let raid = &self.up.up.raid;
+        let rain = raid.rain.as_ref().expect("only drives with stripes get here");
+        if !raid.levelling.may_begin(self.flash.now) || rain.active.find(stripe).is_some() {
             return;
         }
         let asked = WrittenStripe { stripe, written, place: rain.stripes.place_of_stripe(stripe) };
@@ -44,45 +45,30 @@ where
         self.ask(|policies, view| policies.wear_level.destinations(view, &asked, &mut places));
         places.retain(|&to| to != asked.place);
         let Some(&best) = places.first() else { return };
-        match places.into_iter().find(|&to| self.table_takes(stripe, to) && self.has_room_in(to.group)) {
+        let view = self.seen();
+        let stripes = view.stripes().expect("only drives with stripes get here");
+        let best_fits = stripes.has_room_for(stripe, best);
+        match places.into_iter().find(|&to| stripes.has_room_for(stripe, to) && has_room_in(view, stripes, to.group)) {
             Some(to) => {
                 self.flash.counters.moves_to_other_places += u64::from(to != best);
                 self.begin_move(stripe, to);
             }
-            None if self.table_takes(stripe, best) => self.flash.counters.moves_without_room += 1,
+            None if best_fits => self.flash.counters.moves_without_room += 1,
             None => self.flash.counters.moves_refused += 1,
         }
     }
 
-    /// Whether the stripe table has room for a stripe at a place.
-    fn table_takes(&self, stripe: u32, to: Place) -> bool {
-        self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes.has_room_for(stripe, to)
-    }
-
-    /// Whether the planes of a group can take a page more for good, and now. Every page of their stripes counts, mapped or not.
-    /// Of the last pages of a plane GC could free none: a victim without stale pages frees nothing, and open blocks are none.
-    fn has_room_in(&self, group: u32) -> bool {
-        let device = &self.flash.device;
-        let usable = (device.usable_pages() / u64::from(device.geometry.planes())) as u32;
-        let kept = self.up.ftl.tables.pages_kept() + device.geometry.pages_in(1);
-        let stripes = &self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes;
-        let fits = stripes.stripes_in(group) + kept + 1 < usable;
-        fits && (0..stripes.width()).all(|channel| self.seen().has_room(stripes.plane_at(group, channel)))
-    }
-
     fn begin_move(&mut self, stripe: u32, to: Place) {
-        let stripes = &self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes;
-        let (_, members) = stripes.members(stripe);
-        let pages = (0..=members).map(|place| stripes.page_in(stripe, place));
+        let (now, pause) = (self.flash.now, self.ask(|policies, _| policies.wear_level.pause_ns()));
+        let Raid { rain, levelling, .. } = &mut self.up.up.raid;
+        let rain = rain.as_mut().expect("only drives with stripes get here");
+        let (_, members) = rain.stripes.members(stripe);
+        let pages = (0..=members).map(|place| rain.stripes.page_in(stripe, place));
         let pages: Vec<Lpn> = pages.filter(|&lpn| self.up.ftl.tables.lookup(lpn) != NONE).collect();
-        let rain = self.rain();
         let active = rain.active.activate(stripe);
-        let stripe_write = rain.stripe_writes.insert(StripeWrite::of_mover(stripe, active));
-        rain.active.get_mut(active).stripe_write = stripe_write;
-        let now = self.flash.now;
+        let stripe_write = rain.begin_stripe_write(StripeWrite::new(stripe, active));
         let (pending, contents) = (pages.len() as u32, pages.iter().map(|&lpn| (lpn, None)).collect());
-        self.up.up.raid.levelling.mover = Some(Box::new(Mover { stripe, to, active, stripe_write, began: now, pending, pages: contents }));
-        self.up.up.raid.levelling.pauses_until = now.saturating_add(self.ask(|policies, _| policies.wear_level.pause_ns()));
+        levelling.begin(Mover { stripe, to, stripe_write, began: now, pending, pages: contents }, now.saturating_add(pause));
         let patience_over = now.saturating_add(self.ask(|policies, _| policies.wear_level.patience_ns()));
         self.set_timer(patience_over, Timer::Move(now));
         for lpn in pages {
@@ -99,32 +85,21 @@ where
 
     /// The patience of the move that began at a time is over. Returns whether it is still under way.
     pub(crate) fn move_timer(&mut self, began: Ns) -> bool {
-        let is_overdue = self.up.up.raid.levelling.mover.as_ref().is_some_and(|mover| mover.began == began);
-        if is_overdue {
-            // Whatever of it waits does so at a busy die, which sees that when it chooses next.
-            self.up.up.raid.levelling.is_overdue = true;
-            self.flash.counters.moves_hurried += 1;
-        }
+        // Whatever of it waits does so at a busy die, which sees that when it chooses next.
+        let is_overdue = self.up.up.raid.levelling.hurry(began);
+        self.flash.counters.moves_hurried += u64::from(is_overdue);
         is_overdue
-    }
-
-    /// The page whose copy a number behind all others stands for while its stripe moves.
-    pub(crate) fn page_on_the_move(&self, number: Lpn) -> Option<Lpn> {
-        let (rain, mover) = (self.up.up.raid.rain.as_ref()?, self.up.up.raid.levelling.mover.as_ref()?);
-        let place = u64::from(number).checked_sub(rain.stripes.pages())?;
-        Some(rain.stripes.page_in(mover.stripe, place as u32))
     }
 
     /// A page of the stripe that moves has been read or programmed.
     #[cold]
     pub(crate) fn mover_op_done(&mut self, op: u32) {
         let Op { kind, tag: lpn, target, plane, .. } = self.flash.ops[op as usize];
-        let mover = self.up.up.raid.levelling.mover.as_mut().expect("a stripe that moves");
-        mover.pending -= 1;
-        let last = mover.pending == 0;
+        let (raid, tables) = (&mut self.up.up.raid, &mut self.up.ftl.tables);
+        let mover = raid.levelling.under_way();
+        let last = mover.op_done();
         if kind == OpKind::Read {
-            let (_, content) = mover.pages.iter_mut().find(|page| page.0 == lpn).expect("a page of the stripe");
-            *content = self.up.oracle.as_ref().map(|oracle| oracle.carried(op));
+            mover.note_read(lpn, self.up.oracle.as_ref().map(|oracle| oracle.carried(op)));
             if last {
                 self.program_moved();
             }
@@ -133,9 +108,9 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.program(op, target);
         }
-        self.up.ftl.tables.commit_write(lpn, target);
-        if let Some(page) = self.page_on_the_move(lpn) {
-            self.up.ftl.tables.note_copy_of(target, page);
+        tables.commit_write(lpn, target);
+        if let Some(page) = raid.page_on_the_move(lpn) {
+            tables.note_copy_of(target, page);
         }
         self.flash.counters.levelled_pages += 1;
         self.consider_gc(plane);
@@ -146,7 +121,7 @@ where
 
     /// Everything has been read, and is programmed at its new place.
     fn program_moved(&mut self) {
-        let mover = self.up.up.raid.levelling.mover.as_mut().expect("a stripe that moves");
+        let mover = self.up.up.raid.levelling.under_way();
         mover.pending = mover.pages.len() as u32;
         let (to, pages) = (mover.to, mover.pages.clone());
         for (lpn, content) in pages {
@@ -162,20 +137,15 @@ where
 
     /// Every page has a copy at its new place: table and map change, and whoever waits for a page waits there.
     fn end_move(&mut self) {
-        let mover = self.up.up.raid.levelling.mover.take().expect("a stripe that moves");
-        self.up.up.raid.levelling.is_overdue = false;
-        let stripe = mover.stripe;
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
-        let counters = &mut self.flash.counters;
-        let shifted = rain.stripes.group_of(stripe) == mover.to.group;
+        let Raid { rain, levelling, .. } = &mut self.up.up.raid;
+        let rain = rain.as_mut().expect("only drives with stripes get here");
+        let mover = levelling.end();
+        let (counters, stripes) = (&mut self.flash.counters, &mut rain.stripes);
+        let shifted = stripes.group_of(mover.stripe) == mover.to.group;
         *if shifted { &mut counters.stripes_shifted } else { &mut counters.stripes_migrated } += 1;
-        rain.stripes.set_place(stripe, mover.to);
-        counters.moved_stripes_max = counters.moved_stripes_max.max(rain.stripes.table_entries().into());
-        rain.stripe_writes.remove(mover.stripe_write);
-        rain.active.get_mut(mover.active).stripe_write = NONE;
-        let (_, members) = rain.stripes.members(stripe);
-        rain.active.written(mover.active, 0, rain.stripes.group_of(stripe), members);
-        rain.active.deactivate_if_idle(mover.active);
+        stripes.set_place(mover.stripe, mover.to);
+        counters.moved_stripes_max = counters.moved_stripes_max.max(stripes.table_entries().into());
+        rain.end_stripe_write(mover.stripe_write);
         let moved: Vec<(Lpn, PlaneIx)> = mover.pages.iter().map(|&(lpn, _)| (lpn, self.rename_moved(lpn))).collect();
         self.follow_pages(&moved);
         for (_, plane) in moved {
@@ -200,4 +170,14 @@ where
         }
         self.up.ftl.tables.plane_of(former)
     }
+}
+
+/// Whether the planes of a group can take a page more for good, and now. Every page of their stripes counts, mapped or not.
+/// Of the last pages of a plane GC could free none: a victim without stale pages frees nothing, and open blocks are none.
+fn has_room_in(view: View<'_>, stripes: &Stripes, group: u32) -> bool {
+    let device = view.device();
+    let usable = (device.usable_pages() / u64::from(device.geometry.planes())) as u32;
+    let kept = view.tables().pages_kept() + device.geometry.pages_in(1);
+    let fits = stripes.stripes_in(group) + kept + 1 < usable;
+    fits && (0..stripes.width()).all(|channel| view.has_room(stripes.plane_at(group, channel)))
 }

@@ -10,8 +10,7 @@ use crate::units::Ns;
 pub(super) struct Mover {
     pub(super) stripe: u32,
     pub(super) to: Place,
-    /// Its place among the active stripes, and the stripe write that it counts as.
-    pub(super) active: u32,
+    /// The stripe write that it counts as.
     pub(super) stripe_write: u32,
     pub(super) began: Ns,
     /// Operations that have not ended.
@@ -20,14 +19,28 @@ pub(super) struct Mover {
     pub(super) pages: Vec<(Lpn, Option<Content>)>,
 }
 
+impl Mover {
+    /// A page of it has been read or programmed. Returns whether it was the last.
+    pub(super) fn op_done(&mut self) -> bool {
+        self.pending -= 1;
+        self.pending == 0
+    }
+
+    /// What a page of it holds; with an oracle, its content.
+    pub(super) fn note_read(&mut self, lpn: Lpn, content: Option<Content>) {
+        let page = self.pages.iter_mut().find(|page| page.0 == lpn).expect("a page of the stripe");
+        page.1 = content;
+    }
+}
+
 /// The moves of stripes, one at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Levelling {
-    pub(super) mover: Option<Box<Mover>>,
+    mover: Option<Box<Mover>>,
     /// The move has taken so long that it does not come behind everything else any more.
-    pub(super) is_overdue: bool,
+    is_overdue: bool,
     /// When the next stripe may begin to move.
-    pub(super) pauses_until: Ns,
+    pauses_until: Ns,
 }
 
 impl Levelling {
@@ -40,6 +53,39 @@ impl Levelling {
     #[inline]
     pub fn is_overdue(&self) -> bool {
         self.is_overdue
+    }
+
+    /// The stripe that moves.
+    pub(super) fn moving_stripe(&self) -> Option<u32> {
+        self.mover.as_ref().map(|mover| mover.stripe)
+    }
+
+    /// Whether a stripe may begin to move.
+    pub(super) fn may_begin(&self, now: Ns) -> bool {
+        now >= self.pauses_until && !self.is_moving()
+    }
+
+    /// A stripe begins to move; the next one may at a later time.
+    pub(super) fn begin(&mut self, mover: Mover, pauses_until: Ns) {
+        (self.mover, self.pauses_until) = (Some(Box::new(mover)), pauses_until);
+    }
+
+    /// The move under way.
+    pub(super) fn under_way(&mut self) -> &mut Mover {
+        self.mover.as_mut().expect("a stripe that moves")
+    }
+
+    /// The patience of the move that began at a time is over. Returns whether it is still under way.
+    pub(super) fn hurry(&mut self, began: Ns) -> bool {
+        let is_overdue = self.mover.as_ref().is_some_and(|mover| mover.began == began);
+        self.is_overdue |= is_overdue;
+        is_overdue
+    }
+
+    /// The move is over.
+    pub(super) fn end(&mut self) -> Box<Mover> {
+        self.is_overdue = false;
+        self.mover.take().expect("a stripe that moves")
     }
 
     /// What a loss of power leaves: no move, and the pause since the last one began.

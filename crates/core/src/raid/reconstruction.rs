@@ -20,6 +20,7 @@ use crate::policy::interface::ReadPlan;
 use crate::policy::view::BlockedRead;
 use crate::raid::active::Rebuild;
 use crate::raid::front::{Front, WithRaid};
+use crate::raid::state::Raid;
 use crate::raid::{XOR_NS, bits};
 use crate::units::Ns;
 
@@ -42,7 +43,7 @@ where
 {
     /// Whether a read of a plane would wait for what a GC locks: the plane, or its channel.
     #[inline]
-    pub(crate) fn is_behind_gc(&self, plane: PlaneIx) -> bool {
+    fn is_behind_gc(&self, plane: PlaneIx) -> bool {
         self.flash.is_locked_from(plane)
     }
 
@@ -118,7 +119,7 @@ where
 
     /// The stripe of an operation's page.
     fn stripe_of(&self, op: u32) -> u32 {
-        let stripes = &self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes;
+        let stripes = self.seen().stripes().expect("only drives with stripes get here");
         stripes.of(self.flash.ops[op as usize].tag)
     }
 
@@ -162,11 +163,8 @@ where
             sources.own |= u32::from(entry.tag != target) << rain.stripes.place_of(entry.tag);
             op = entry.next;
         }
-        let stripe_write =
-            rain.active.find(stripe).map(|index| rain.active.get(index).stripe_write).filter(|&stripe_write| stripe_write != NONE);
-        if let Some(stripe_write) =
-            stripe_write.map(|stripe_write| &rain.stripe_writes[stripe_write as usize]).filter(|stripe_write| stripe_write.ready)
-        {
+        let stripe_write = rain.stripe_write_of(stripe).map(|stripe_write| &rain.stripe_writes[stripe_write as usize]);
+        if let Some(stripe_write) = stripe_write.filter(|stripe_write| stripe_write.ready) {
             sources.in_ram = (stripe_write.members | 1 << members) & !sources.own;
         }
         for place in 0..=members {
@@ -227,11 +225,7 @@ where
     fn note_decided_wait(&mut self, request: u32) {
         self.flash.counters.read_waits += 1;
         let now = self.flash.now;
-        let request = self.request(request);
-        if request.gc_waits == 0 && request.gc_waits_forced == 0 {
-            request.gc_wait_since = now;
-        }
-        request.gc_waits = request.gc_waits.saturating_add(1);
+        self.request(request).decide_gc_wait(now);
     }
 
     /// Pages of a read wait for GCs, since parity is no way around them.
@@ -248,11 +242,7 @@ where
 
     fn note_no_way_around(&mut self, request: u32, pages: u32) {
         let now = self.flash.now;
-        let request = self.request(request);
-        if request.gc_waits == 0 && request.gc_waits_forced == 0 {
-            request.gc_wait_since = now;
-        }
-        request.gc_waits_forced = request.gc_waits_forced.saturating_add(pages as u16);
+        self.request(request).force_gc_wait(now, pages);
     }
 
     /// Reads the rest of a stripe in the place of one page. `first`: the pages that the request reads of it, in no queue yet,
@@ -269,6 +259,8 @@ where
         gc_blocked: bool,
     ) -> u32 {
         let wanted_page = self.flash.ops[target as usize];
+        let Raid { buffer, rain, .. } = &mut self.up.up.raid;
+        let rain = rain.as_mut().expect("only drives with stripes get here");
         let (mut from, mut to) = (u8::MAX, 0);
         let (mut link_sectors, mut wanted, mut pages) = (0, 0, 0);
         let mut op = first;
@@ -278,18 +270,17 @@ where
             to = to.max(entry.first_sector + entry.sectors);
             link_sectors += u32::from(entry.sectors);
             pages += 1;
-            wanted |= 1 << self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes.place_of(entry.tag);
+            wanted |= 1 << rain.stripes.place_of(entry.tag);
             op = entry.next;
         }
-        let in_ram = self.up.up.raid.buffer.find(wanted_page.tag).map_or(0, |(_, present)| present);
+        let in_ram = buffer.find(wanted_page.tag).map_or(0, |(_, present)| present);
         let then = self.up.oracle.as_ref().map(|oracle| oracle.carried(target));
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
-        let active = rain.active.activate(stripe);
-        let item = rain.active.get_mut(active);
-        item.readers[(item.generation & 1) as usize] += 1;
-        let (generation, stripe_write) = (item.generation, item.stripe_write);
+        let (active, generation) = rain.begin_reading(stripe);
         let mut sum = Content::Uniform(0);
-        if self.up.oracle.is_some() && sources.in_ram != 0 {
+        if self.up.oracle.is_some()
+            && sources.in_ram != 0
+            && let Some(stripe_write) = rain.stripe_write_of(stripe)
+        {
             let stripe_write = &rain.stripe_writes[stripe_write as usize];
             sum = bits(sources.in_ram.into())
                 .filter_map(|place| stripe_write.contents[place as usize].as_ref())
@@ -375,14 +366,9 @@ where
             (false, false) => {}
         }
         rain.rebuilds.remove(rebuild);
-        let item = rain.active.get_mut(active);
-        item.readers[(generation & 1) as usize] -= 1;
-        let free = item.readers[(generation & 1) as usize] == 0 && item.generation == generation.wrapping_add(1);
-        let stripe_write = item.stripe_write;
-        rain.active.deactivate_if_idle(active);
-        let waits = free && stripe_write != NONE && self.rain().stripe_writes[stripe_write as usize].waits_for_readers;
+        let waiting = rain.end_reading(active, generation);
         self.regenerated(request, gc_blocked, link_sectors);
-        if waits {
+        if let Some(stripe_write) = waiting {
             self.program_stripe_write(stripe_write);
         }
     }
@@ -502,7 +488,8 @@ where
         }
         self.flash.counters.reconstructions_redirected += 1;
         self.remove_from_queue(op);
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
+        let Raid { buffer, rain, .. } = &mut self.up.up.raid;
+        let rain = rain.as_mut().expect("only drives with stripes get here");
         let place = |lpn: Lpn| rain.stripes.place_of(lpn);
         let is_wanted = |lpn: Lpn| wanted >> place(lpn) & 1 == 1;
         let (read_now, not_read) = (is_wanted(missing), is_wanted(entry.tag));
@@ -515,7 +502,7 @@ where
                 oracle.carry(op, then);
             }
         }
-        state.in_ram = self.up.up.raid.buffer.find(entry.tag).filter(|_| not_read).map_or(0, |(_, present)| present);
+        state.in_ram = buffer.find(entry.tag).filter(|_| not_read).map_or(0, |(_, present)| present);
         let redirected = &mut self.flash.ops[op as usize];
         redirected.tag = missing;
         redirected.traffic = if read_now { TrafficClass::HostRead } else { TrafficClass::Reconstruction };

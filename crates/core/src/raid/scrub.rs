@@ -13,15 +13,16 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::Background;
+use crate::ftl::Tables;
 use crate::ftl::above::WithFtl;
 use crate::ftl::walk::Unseen;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
-use crate::media::errors::Found;
 use crate::observe::TrafficClass;
 use crate::policy::answers::Want;
 use crate::policy::interface::{GcTrigger, Scrub};
 use crate::raid::front::{Front, WithRaid};
-use crate::raid::scrubber::Scrubber;
+use crate::raid::scrubber::Scrubbing;
+use crate::raid::state::Raid;
 use crate::timer::Timer;
 use crate::units::Ns;
 
@@ -29,14 +30,6 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {
-    /// What the ECC finds in a page that a read brings. A copy that a stripe's move has made has the luck of its page, whose
-    /// number it does not bear yet.
-    pub(crate) fn find_errors(&self, lpn: Lpn, ppn: Ppn) -> Found {
-        let page = self.page_on_the_move(lpn).unwrap_or(lpn);
-        let errors = self.up.up.raid.errors.as_ref().expect("only devices with errors get here");
-        errors.find(page, ppn, self.up.ftl.tables.erase_count(self.up.ftl.tables.block_of(ppn)))
-    }
-
     /// A read ends, on a device with bit errors. Returns whether its page could not be corrected and is being regenerated.
     #[cold]
     pub(crate) fn pass_ecc(&mut self, op: u32) -> bool {
@@ -44,10 +37,11 @@ where
         if entry.ppn == NONE || matches!(entry.owner, Owner::Scrub(_)) {
             return false;
         }
-        let found = self.find_errors(entry.tag, entry.ppn);
+        let raid = &self.up.up.raid;
+        let found = raid.find_errors(&self.up.ftl.tables, entry.tag, entry.ppn);
+        let has_parity = raid.rain.is_some();
         self.flash.counters.corrected_bits += u64::from(found.corrected);
-        let errors = self.up.up.raid.errors.as_ref().expect("only devices with errors get here");
-        if found.worst <= errors.correctable() {
+        if !found.is_beyond {
             return false;
         }
         let Owner::Request(request) = entry.owner else {
@@ -56,7 +50,7 @@ where
             return false;
         };
         self.flash.counters.uncorrectable_reads += 1;
-        if self.up.up.raid.rain.is_none() {
+        if !has_parity {
             self.flash.counters.uncorrectable_lost += 1;
             return false;
         }
@@ -69,42 +63,26 @@ where
     /// A GC's copyback of a page has ended.
     #[cold]
     pub(crate) fn note_copyback(&mut self, from: Ppn, to: Ppn) {
-        let Some(errors) = &mut self.up.up.raid.errors else { return };
-        let copies = errors.copied(from, to, self.up.ftl.tables.block_of(to));
+        let submitted = self.submitted_so_far();
+        let (raid, tables) = (&mut self.up.up.raid, &self.up.ftl.tables);
+        let Some(errors) = &mut raid.errors else { return };
+        let copies = errors.copied(from, to, tables.block_of(to));
         self.flash.counters.copybacks_max = self.flash.counters.copybacks_max.max(copies.into());
-        if !self.up.up.raid.scrubbing.dies.is_empty() {
-            let die = self.flash.die_of(self.up.ftl.tables.plane_of(to));
-            let Scrubber { awake, requests_then, .. } = self.up.up.raid.scrubbing.dies[die as usize];
-            if !awake && requests_then != self.submitted_so_far() {
-                self.scrub_later(die);
-            } else if !awake {
-                self.owe_a_round(die);
-            }
+        let die = self.flash.die_of(tables.plane_of(to));
+        let Some(scrubber) = raid.scrubbing.dies.get(die as usize).filter(|scrubber| !scrubber.awake) else { return };
+        if scrubber.may_begin_round(submitted) {
+            self.scrub_later(die);
+        } else {
+            raid.scrubbing.owe_a_round(die);
         }
-    }
-
-    /// After a loss of power the next request wakes the scrubbers of dies with suspect blocks.
-    pub(crate) fn scrub_after_cut(&mut self) {
-        let g = &self.flash.device.geometry;
-        let blocks = g.planes_per_die * g.blocks_per_plane;
-        for die in 0..self.up.up.raid.scrubbing.dies.len() as DieIx {
-            let errors = self.up.up.raid.errors.as_ref().expect("scrubbers are for devices with errors");
-            if (die * blocks..(die + 1) * blocks).any(|block| errors.is_suspect(block)) {
-                self.owe_a_round(die);
-            }
-        }
-    }
-
-    fn owe_a_round(&mut self, die: DieIx) {
-        self.up.up.raid.scrubbing.dies[die as usize].due = true;
-        self.up.up.raid.scrubbing.is_due = true;
     }
 
     /// A request has come: the scrubbers that have suspects left begin a new round.
     #[cold]
     pub(crate) fn wake_scrubbers(&mut self) {
-        self.up.up.raid.scrubbing.is_due = false;
-        for die in 0..self.up.up.raid.scrubbing.dies.len() as DieIx {
+        let scrubbing = &mut self.up.up.raid.scrubbing;
+        scrubbing.is_due = false;
+        for die in 0..scrubbing.dies.len() as DieIx {
             if self.up.up.raid.scrubbing.dies[die as usize].due {
                 self.scrub_later(die);
             }
@@ -123,14 +101,15 @@ where
         if !self.is_quiet(die) {
             return self.scrub_later(die);
         }
-        let Some(ppn) = self.next_to_scrub(die) else {
-            self.up.up.raid.scrubbing.dies[die as usize].awake = false;
+        let next = self.next_to_scrub(die);
+        let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
+        let Some(ppn) = next else {
+            scrubber.awake = false;
             return;
         };
-        let (lpn, plane) = (self.up.ftl.tables.owner(ppn), self.up.ftl.tables.plane_of(ppn));
-        let erases = self.up.ftl.tables.erase_count(self.up.ftl.tables.block_of(ppn));
-        let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
-        (scrubber.ppn, scrubber.erases, scrubber.pending) = (ppn, erases, 0);
+        let tables = &self.up.ftl.tables;
+        scrubber.begin_page(ppn, tables.erase_count(tables.block_of(ppn)));
+        let (lpn, plane) = (tables.owner(ppn), tables.plane_of(ppn));
         let read = self.scrub_op(OpKind::Read, die, lpn, plane);
         self.enqueue(read);
     }
@@ -152,37 +131,31 @@ where
         let blocks = g.planes_per_die * g.blocks_per_plane;
         let least = self.ask(|policies, _| policies.scrub.least_copybacks());
         loop {
-            let Scrubber { mut unseen, .. } = self.up.up.raid.scrubbing.dies[die as usize];
-            let errors = self.up.up.raid.errors.as_mut().expect("scrubbers are for devices with errors");
-            while let Some(page) = self.up.ftl.tables.next_valid(&mut unseen) {
-                if errors.is_due(page, least) {
-                    self.up.up.raid.scrubbing.dies[die as usize].unseen = unseen;
-                    return Some(page);
-                }
-            }
-            let mut suspects = std::mem::take(&mut self.up.up.raid.scrubbing.suspects);
-            suspects.clear();
-            suspects.extend((die * blocks..(die + 1) * blocks).filter(|&block| errors.is_suspect(block)));
             let submitted = self.submitted_so_far();
-            let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
-            if scrubber.left == 0 && scrubber.requests_then != submitted {
-                (scrubber.left, scrubber.requests_then) = (suspects.len(), submitted);
+            let Raid { scrubbing, errors, .. } = &mut self.up.up.raid;
+            let errors = errors.as_mut().expect("scrubbers are for devices with errors");
+            let scrubber = &mut scrubbing.dies[die as usize];
+            if let Some(page) = scrubber.next_due(&self.up.ftl.tables, errors, least) {
+                return Some(page);
             }
-            let ended = scrubber.left == 0 || suspects.is_empty();
-            scrubber.left = if ended { 0 } else { scrubber.left - 1 };
-            let next = if ended { NONE } else { suspects[self.ask(|policies, view| policies.scrub.next_block(view, &suspects))] };
+            let mut suspects = std::mem::take(&mut scrubbing.suspects);
+            suspects.clear();
+            suspects.extend(errors.suspects(die * blocks..(die + 1) * blocks));
+            let takes = scrubber.takes_block(suspects.len(), submitted);
+            let next = takes.then(|| suspects[self.ask(|policies, view| policies.scrub.next_block(view, &suspects))]);
             let suspects_left = !suspects.is_empty();
-            self.up.up.raid.scrubbing.suspects = suspects;
-            let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
-            scrubber.unseen = if next == NONE { Unseen::NOTHING } else { self.up.ftl.tables.pages_of(next) };
-            if next == NONE {
+            let Raid { scrubbing, errors, .. } = &mut self.up.up.raid;
+            scrubbing.suspects = suspects;
+            let scrubber = &mut scrubbing.dies[die as usize];
+            let Some(next) = next else {
+                scrubber.unseen = Unseen::NOTHING;
                 if suspects_left {
-                    self.owe_a_round(die);
+                    scrubbing.owe_a_round(die);
                 }
                 return None;
-            }
-            let errors = self.up.up.raid.errors.as_mut().expect("scrubbers are for devices with errors");
-            errors.begin_look(next);
+            };
+            scrubber.unseen = self.up.ftl.tables.pages_of(next);
+            errors.as_mut().expect("scrubbers are for devices with errors").begin_look(next);
         }
     }
 
@@ -191,8 +164,8 @@ where
     pub(crate) fn scrub_op_done(&mut self, die: DieIx, op: u32) {
         let entry = self.flash.ops[op as usize];
         if entry.kind == OpKind::Program {
-            self.page_rewritten(op);
-        } else if self.up.up.raid.scrubbing.dies[die as usize].pending > 0 {
+            self.page_rewritten(die, op);
+        } else if self.up.up.raid.scrubbing.dies[die as usize].reads_stripe() {
             self.stripe_page_read(die, op);
         } else {
             self.page_scrubbed(die, op);
@@ -205,55 +178,41 @@ where
     /// A page has passed the ECC.
     fn page_scrubbed(&mut self, die: DieIx, op: u32) {
         let Op { tag: lpn, ppn, plane, .. } = self.flash.ops[op as usize];
-        let is_same = ppn != NONE && self.up.up.raid.scrubbing.dies[die as usize].ppn == ppn;
-        if !is_same {
+        let raid = &mut self.up.up.raid;
+        let scrubber = &mut raid.scrubbing.dies[die as usize];
+        if ppn == NONE || scrubber.ppn != ppn {
             // It was written or moved while the read waited.
-            self.up.up.raid.scrubbing.dies[die as usize].ppn = NONE;
+            scrubber.end_page();
             return;
         }
-        let found = self.find_errors(lpn, ppn);
-        let errors = self.up.up.raid.errors.as_mut().expect("scrubbers are for devices with errors");
+        let found = raid.find_errors(&self.up.ftl.tables, lpn, ppn);
+        let errors = raid.errors.as_mut().expect("scrubbers are for devices with errors");
         errors.checked(ppn);
         let correctable = errors.correctable();
         self.flash.counters.scrubbed_pages += 1;
         self.flash.counters.corrected_bits += u64::from(found.corrected);
-        if found.worst > correctable {
+        if found.is_beyond {
             self.flash.counters.uncorrectable_scrubbed += 1;
             return self.read_rest_of_stripe(die, lpn);
         }
         // A plane that needs room keeps it for the host.
         let has_room = self.ask(|policies, view| policies.gc_trigger.want(view, view.tables().pool_of(plane))) != Want::Hard;
-        if !self.ask(|policies, view| policies.scrub.rewrite(view, found.worst, correctable)) {
-            self.up.up.raid.scrubbing.dies[die as usize].ppn = NONE;
-        } else if has_room {
-            self.rewrite_page(die, lpn);
-        } else {
-            self.put_page_off(die);
+        let rewrites = self.ask(|policies, view| policies.scrub.rewrite(view, found.worst, correctable));
+        if rewrites && has_room {
+            return self.rewrite_page(die, lpn, ppn);
         }
-    }
-
-    /// A page that needs to be written anew can't be now: it is looked at again in a later round.
-    fn put_page_off(&mut self, die: DieIx) {
-        let ppn = std::mem::replace(&mut self.up.up.raid.scrubbing.dies[die as usize].ppn, NONE);
-        let errors = self.up.up.raid.errors.as_mut().expect("scrubbers are for devices with errors");
-        errors.put_off(ppn, self.up.ftl.tables.block_of(ppn));
+        self.up.up.raid.leave_page(die, &self.up.ftl.tables, rewrites);
     }
 
     /// A page that could not be corrected is regenerated, if the rest of its stripe is on the flash.
     fn read_rest_of_stripe(&mut self, die: DieIx, lpn: Lpn) {
-        let rest = self.rest_of_stripe(lpn);
+        let (raid, tables) = (&mut self.up.up.raid, &self.up.ftl.tables);
+        let rest = raid.rest_of_stripe(tables, lpn);
         if rest.is_empty() {
-            if self.up.up.raid.rain.is_some() {
-                // The stripe is on its way, or moves.
-                self.put_page_off(die);
-            } else {
-                self.up.up.raid.scrubbing.dies[die as usize].ppn = NONE;
-            }
-            return;
+            // With parity, the stripe is on its way or moves.
+            return raid.leave_page(die, tables, raid.rain.is_some());
         }
-        let then = self.place_of_pages(&rest);
-        let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
-        (scrubber.pending, scrubber.is_lost, scrubber.stripe_then) = (rest.len() as u32, false, then);
+        raid.scrubbing.dies[die as usize].begin_stripe(rest.len(), place_of_pages(tables, &rest));
         let reads: Vec<u32> = rest
             .into_iter()
             .map(|lpn| {
@@ -264,65 +223,31 @@ where
         reads.into_iter().for_each(|read| self.enqueue(read));
     }
 
-    /// The other pages of a stripe that is not on its way to the flash.
-    fn rest_of_stripe(&self, lpn: Lpn) -> Vec<Lpn> {
-        let Some(rain) = &self.up.up.raid.rain else { return Vec::new() };
-        if u64::from(lpn) >= rain.stripes().pages() {
-            // A page on the move; its stripe has another copy.
-            return Vec::new();
-        }
-        let stripe = rain.stripes().of(lpn);
-        if rain.active().find(stripe).is_some_and(|index| rain.active().get(index).stripe_write != NONE) {
-            return Vec::new();
-        }
-        let (_, members) = rain.stripes().members(stripe);
-        let pages = (0..=members).map(|place| rain.stripes().page_in(stripe, place));
-        pages.filter(|&page| page != lpn && self.up.ftl.tables.lookup(page) != NONE).collect()
-    }
-
-    /// A number that changes when one of these pages is written or moved.
-    fn place_of_pages(&self, pages: &[Lpn]) -> u64 {
-        pages.iter().fold(1, |sum, &lpn| (sum ^ u64::from(self.up.ftl.tables.lookup(lpn))).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
     fn stripe_page_read(&mut self, die: DieIx, op: u32) {
         let Op { tag: lpn, ppn, .. } = self.flash.ops[op as usize];
+        let (raid, tables) = (&mut self.up.up.raid, &self.up.ftl.tables);
         let mut beyond = false;
         if ppn != NONE {
-            let found = self.find_errors(lpn, ppn);
-            beyond = found.worst > self.up.up.raid.errors.as_ref().map_or(0, |errors| errors.correctable());
+            let found = raid.find_errors(tables, lpn, ppn);
+            beyond = found.is_beyond;
             self.flash.counters.corrected_bits += u64::from(found.corrected);
         }
         self.flash.counters.uncorrectable_other += u64::from(beyond);
-        let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
-        scrubber.is_lost |= beyond;
-        scrubber.pending -= 1;
-        if scrubber.pending > 0 {
-            return;
-        }
-        let (ppn, then, is_lost) = (scrubber.ppn, scrubber.stripe_then, scrubber.is_lost);
-        let lpn = self.up.ftl.tables.owner(ppn);
-        let is_there = lpn < self.up.ftl.tables.logical_pages() && self.is_where_it_was(die, lpn);
-        let unchanged = is_there && self.place_of_pages(&self.rest_of_stripe(lpn)) == then;
-        if unchanged && !is_lost {
+        let scrubber = &mut raid.scrubbing.dies[die as usize];
+        let Some(can_regenerate) = scrubber.stripe_page_read(beyond) else { return };
+        let (ppn, then) = (scrubber.ppn, scrubber.stripe_then);
+        let lpn = tables.owner(ppn);
+        let is_there = lpn < tables.logical_pages() && scrubber.is_where_it_was(tables, lpn);
+        let is_worth_it = is_there && can_regenerate;
+        if is_worth_it && place_of_pages(tables, &raid.rest_of_stripe(tables, lpn)) == then {
             self.flash.counters.scrub_regenerated += 1;
-            self.rewrite_page(die, lpn);
-        } else if is_there && !is_lost {
-            self.put_page_off(die);
+            self.rewrite_page(die, lpn, ppn);
         } else {
-            self.up.up.raid.scrubbing.dies[die as usize].ppn = NONE;
+            raid.leave_page(die, tables, is_worth_it);
         }
     }
 
-    /// Whether the page that a scrubber has read is still the present copy.
-    fn is_where_it_was(&self, die: DieIx, lpn: Lpn) -> bool {
-        let Scrubber { ppn, erases, .. } = self.up.up.raid.scrubbing.dies[die as usize];
-        let tables = &self.up.ftl.tables;
-        tables.lookup(lpn) == ppn && tables.erase_count(tables.block_of(ppn)) == erases
-    }
-
-    fn rewrite_page(&mut self, die: DieIx, lpn: Lpn) {
-        let ppn = self.up.up.raid.scrubbing.dies[die as usize].ppn;
+    fn rewrite_page(&mut self, die: DieIx, lpn: Lpn, ppn: Ppn) {
         let plane = self.up.ftl.tables.plane_of(ppn);
         let program = self.scrub_op(OpKind::Program, die, lpn, plane);
         self.flash.ops[program as usize].ppn = ppn;
@@ -332,16 +257,14 @@ where
         self.enqueue(program);
     }
 
-    fn page_rewritten(&mut self, op: u32) {
-        let Op { tag: lpn, ppn, target, plane, owner, .. } = self.flash.ops[op as usize];
+    fn page_rewritten(&mut self, die: DieIx, op: u32) {
+        let Op { tag: lpn, ppn, target, plane, .. } = self.flash.ops[op as usize];
         if let Some(oracle) = &mut self.up.oracle {
             oracle.program(op, target);
         }
         self.flash.counters.scrub_rewrites += 1;
         self.up.ftl.tables.commit_move(lpn, ppn, target);
-        if let Owner::Scrub(die) = owner {
-            self.up.up.raid.scrubbing.dies[die as usize].ppn = NONE;
-        }
+        self.up.up.raid.scrubbing.dies[die as usize].end_page();
         self.consider_gc(plane);
     }
 
@@ -349,9 +272,14 @@ where
     pub(crate) fn prepare_scrubbers(&mut self) {
         let pause: Option<Ns> = self.ask(|policies, _| policies.scrub.pause_ns());
         if pause.is_some() {
-            self.up.up.raid.scrubbing.dies = vec![Scrubber::ASLEEP; self.flash.device.geometry.dies() as usize];
+            self.up.up.raid.scrubbing = Scrubbing::asleep(self.flash.device.geometry.dies());
         }
     }
+}
+
+/// A number that changes when one of these pages is written or moved.
+fn place_of_pages(tables: &Tables, pages: &[Lpn]) -> u64 {
+    pages.iter().fold(1, |sum, &lpn| (sum ^ u64::from(tables.lookup(lpn))).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 impl<Q: EventQueue, U> Background for Engine<Q, WithFtl<WithRaid<U>>>
@@ -366,7 +294,8 @@ where
     /// Whether a program of the background is worth programming any more.
     fn is_still_wanted(&self, op: u32) -> bool {
         let Op { owner, tag: lpn, .. } = self.flash.ops[op as usize];
-        !matches!(owner, Owner::Scrub(die) if !self.is_where_it_was(die, lpn))
+        let Owner::Scrub(die) = owner else { return true };
+        self.up.up.raid.scrubbing.dies[die as usize].is_where_it_was(&self.up.ftl.tables, lpn)
     }
 
     /// A program of the scrubber, in no line, is not needed any more, or finds no room.
@@ -375,10 +304,9 @@ where
         let Op { owner, tag: lpn, .. } = self.flash.ops[op as usize];
         let Owner::Scrub(die) = owner else { unreachable!("only scrubbers give up") };
         self.flash.ops.remove(op);
-        if self.is_where_it_was(die, lpn) {
-            self.put_page_off(die);
-        }
-        self.up.up.raid.scrubbing.dies[die as usize].ppn = NONE;
+        let (raid, tables) = (&mut self.up.up.raid, &self.up.ftl.tables);
+        let is_there = raid.scrubbing.dies[die as usize].is_where_it_was(tables, lpn);
+        raid.leave_page(die, tables, is_there);
         self.scrub_later(die);
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::buffer::write_buffer::{WaitingWrite, WriteBuffer};
 use crate::device::Device;
-use crate::ids::Lpn;
-use crate::media::errors::PageErrors;
-use crate::raid::active::Rain;
+use crate::ftl::{FETCHED_AT_ONCE, Tables};
+use crate::ids::{DieIx, Lpn, NONE, Ppn};
+use crate::media::errors::{Found, PageErrors};
+use crate::raid::active::{Rain, StripeWrite};
 use crate::raid::mover::Levelling;
 use crate::raid::scrubber::Scrubbing;
 use crate::stripes::Stripes;
@@ -14,7 +15,7 @@ use crate::stripes::Stripes;
 pub struct Raid {
     pub(crate) buffer: WriteBuffer,
     /// Coming flushes whose map entries have been fetched.
-    pub(super) flushes_fetched: u32,
+    flushes_fetched: u32,
     /// The stripes that pages form with parity, if they do.
     pub(crate) rain: Option<Box<Rain>>,
     /// Bit errors, if the flash has any.
@@ -47,6 +48,36 @@ impl Raid {
         (self.buffer.is_open() || self.rain.is_some() || assembles).then_some(*first)
     }
 
+    /// The entry to flush next while the buffer holds more than its threshold. The map entries of those after it are brought near.
+    #[inline]
+    pub(super) fn next_flush(&mut self, tables: &Tables) -> Option<u32> {
+        let entry = self.buffer.next_flush()?;
+        self.flushes_fetched = match self.flushes_fetched.checked_sub(1) {
+            Some(left) => left,
+            None => {
+                self.buffer.oldest_lpns(FETCHED_AT_ONCE).for_each(|lpn| tables.prefetch(lpn));
+                FETCHED_AT_ONCE as u32 - 1
+            }
+        };
+        Some(entry)
+    }
+
+    /// Limits what the host may have in the buffer to what parity leaves of it.
+    pub(crate) fn settle_room(&mut self) {
+        if let Some(rain) = &self.rain {
+            let capacity = self.buffer.capacity();
+            self.buffer.set_room(capacity - rain.parity_pages.max(Rain::reserve(&rain.stripes, capacity)));
+        }
+    }
+
+    /// Whether a stripe must leave and can: while the buffer holds more than its threshold or fewer than `pages` pages that no GC
+    /// defers are in flight, and one more page of parity has room.
+    pub(super) fn stripes_must_leave(&self, pages: u32) -> bool {
+        let (buffer, rain) = (&self.buffer, self.rain.as_ref().expect("only drives with stripes get here"));
+        let must = buffer.is_above_threshold() || buffer.in_flight() - rain.retained_pages < pages;
+        must && buffer.occupied() + rain.parity_pages < buffer.capacity()
+    }
+
     /// The host gives up a page of a stripe, which stays where it is if it is `mapped`, since the parity covers it, and reads as
     /// zeroes until it is written again. What is in the buffer and not on its way is dropped. Returns whether anything was, and
     /// whether the page itself was given up that had not been before.
@@ -58,6 +89,74 @@ impl Raid {
             rain.note_dropped(lpn);
         }
         (dropped, (mapped || on_its_way) && !rain.set_trimmed(lpn, true))
+    }
+
+    /// The page whose copy a number behind all others stands for while its stripe moves.
+    pub(super) fn page_on_the_move(&self, number: Lpn) -> Option<Lpn> {
+        let stripes = &self.rain.as_ref()?.stripes;
+        let place = u64::from(number).checked_sub(stripes.pages())?;
+        self.levelling.moving_stripe().map(|stripe| stripes.page_in(stripe, place as u32))
+    }
+
+    /// What the ECC finds in a page that a read brings. A copy that a stripe's move has made has the luck of its page, whose
+    /// number it does not bear yet.
+    pub(crate) fn find_errors(&self, tables: &Tables, lpn: Lpn, ppn: Ppn) -> Found {
+        let page = self.page_on_the_move(lpn).unwrap_or(lpn);
+        let errors = self.errors.as_ref().expect("only devices with errors get here");
+        errors.find(page, ppn, tables.erase_count(tables.block_of(ppn)))
+    }
+
+    /// The other mapped pages of a page's stripe; none while the stripe is on its way or the page on the move, of whose stripe there is
+    /// another copy.
+    pub(super) fn rest_of_stripe(&self, tables: &Tables, lpn: Lpn) -> Vec<Lpn> {
+        let Some(rain) = self.rain.as_ref().filter(|rain| u64::from(lpn) < rain.stripes.pages()) else { return Vec::new() };
+        let stripe = rain.stripes.of(lpn);
+        if rain.is_on_its_way(stripe) {
+            return Vec::new();
+        }
+        let (_, members) = rain.stripes.members(stripe);
+        let pages = (0..=members).map(|place| rain.stripes.page_in(stripe, place));
+        pages.filter(|&page| page != lpn && tables.lookup(page) != NONE).collect()
+    }
+
+    /// A die's scrubber leaves the page under way as it is. One that needs to be written anew and can't be now is put off: it is looked
+    /// at again in a later round.
+    pub(super) fn leave_page(&mut self, die: DieIx, tables: &Tables, put_off: bool) {
+        let ppn = self.scrubbing.dies[die as usize].end_page();
+        if put_off {
+            let errors = self.errors.as_mut().expect("scrubbers are for devices with errors");
+            errors.put_off(ppn, tables.block_of(ppn));
+        }
+    }
+
+    /// After a loss of power the next request wakes the scrubbers of dies with suspect blocks.
+    pub(crate) fn scrub_after_cut(&mut self, blocks_per_die: u32) {
+        let Some(errors) = &self.errors else { return };
+        for die in 0..self.scrubbing.dies.len() as DieIx {
+            if errors.suspects(die * blocks_per_die..(die + 1) * blocks_per_die).next().is_some() {
+                self.scrubbing.owe_a_round(die);
+            }
+        }
+    }
+
+    /// Takes over what a loss of power leaves of the former state: the saved pages of the buffer, the stripes on their way whose parity
+    /// had been computed, errors, violations, and pages given up unless these are lost.
+    pub(crate) fn take_over(&mut self, old: Self, stripe_writes: &[StripeWrite], tables: &Tables, loses_trims: bool) {
+        self.levelling = old.levelling.after_power_loss();
+        let room = self.buffer.room();
+        self.buffer = old.buffer;
+        self.buffer.set_room(room);
+        self.errors = old.errors;
+        if let Some(errors) = &mut self.errors {
+            // How often a page has been copied shows in its bit errors; which have been looked at is forgotten.
+            errors.forget_looks(tables);
+        }
+        if let (Some(rain), Some(mut old)) = (&mut self.rain, old.rain) {
+            rain.take_over(&mut old, loses_trims);
+            stripe_writes.iter().for_each(|stripe_write| rain.take_back(stripe_write.clone()));
+            let entries = self.buffer.taken().into_iter().map(|entry| self.buffer.entry(entry));
+            entries.filter(|entry| entry.dirty != 0).for_each(|entry| rain.note_dirty(entry.lpn));
+        }
     }
 
     /// The steps that pages on their way from the buffer to the flash have under way.

@@ -220,7 +220,7 @@ fn the_errors_of_a_copy_are_the_same_before_and_after_the_move_has_ended() {
             let number = stripes.page_on_the_move(place);
             let copy = ppn(&drive, number);
             if copy != NONE {
-                seen[place as usize] = Some((copy, drive.find_errors(number, copy)));
+                seen[place as usize] = Some((copy, drive.up.up.raid.find_errors(&drive.up.ftl.tables, number, copy)));
             }
         }
         drive.step();
@@ -229,7 +229,7 @@ fn the_errors_of_a_copy_are_the_same_before_and_after_the_move_has_ended() {
         let page = stripes.page_in(0, place);
         let copy = ppn(&drive, page);
         if let Some(seen) = seen[place as usize] {
-            assert_eq!(seen, (copy, drive.find_errors(page, copy)));
+            assert_eq!(seen, (copy, drive.up.up.raid.find_errors(&drive.up.ftl.tables, page, copy)));
         }
     }
     assert!(seen.iter().flatten().count() >= 2, "copies were there before the move ended: {seen:?}");
