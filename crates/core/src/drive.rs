@@ -109,6 +109,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// The observer, to be changed.
+    #[inline]
     pub fn observer_mut(&mut self) -> &mut O {
         &mut self.up.up.up.up.observer
     }
@@ -120,7 +121,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Which locks are taken, for a run in which requests stop completing.
     pub fn explain_standstill(&self) -> String {
-        let (ftl, raid, host) = (&self.up.ftl, &self.up.up.raid, &self.up.up.up.host);
+        let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &self.up;
         let mut lines = vec![format!("{} requests are outstanding at {} ns.", host.outstanding(), self.flash.now)];
         let reads = host.in_device(CommandKind::Read);
         let writes = host.in_device(CommandKind::Write);
@@ -201,6 +202,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// The design that drives it.
+    #[inline]
     pub fn design(&self) -> &Design {
         &self.up.up.up.up.policies
     }
@@ -245,9 +247,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Brings near what a command will need first. A hint, to be given some requests ahead.
     #[inline]
     pub fn prefetch(&self, command: &Command) {
-        let lpn = self.up.up.up.host.page_of(command.sector);
-        self.up.ftl.tables.prefetch(lpn);
-        self.up.up.raid.buffer.prefetch(lpn);
+        let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &self.up;
+        let lpn = host.page_of(command.sector);
+        ftl.tables.prefetch(lpn);
+        raid.buffer.prefetch(lpn);
     }
 
     /// Completed flash operations that the host waited for, and completed requests: a number that grows while a run gets on.
@@ -380,12 +383,13 @@ impl<O: Observer, Q: EventQueue> Context for Drive<O, Q> {
 
     #[inline(always)]
     fn ask<R>(&mut self, question: impl FnOnce(&mut Design, View<'_>) -> R) -> R {
-        question(&mut self.up.up.up.up.policies, View::new(&self.flash, &self.up.ftl, &self.up.up.raid))
+        let WithFtl { ftl, up: WithRaid { raid, up: WithHost { up: top, .. } }, .. } = &mut self.up;
+        question(&mut top.policies, View::new(&self.flash, ftl, raid))
     }
 
     #[inline(always)]
     fn policies(&self) -> &Design {
-        &self.up.up.up.up.policies
+        self.design()
     }
 
     #[inline(always)]
@@ -395,7 +399,7 @@ impl<O: Observer, Q: EventQueue> Context for Drive<O, Q> {
 
     #[inline(always)]
     fn observer(&mut self) -> &mut O {
-        &mut self.up.up.up.up.observer
+        self.observer_mut()
     }
 }
 
@@ -432,7 +436,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Writes whole stripes with their parity in the tables and the oracle, without time.
     pub(crate) fn write_stripes_for_test(&mut self, stripes: impl IntoIterator<Item = u32>) {
         for stripe in stripes {
-            let layout = self.up.up.raid.rain.as_ref().expect("a drive with stripes").stripes().clone();
+            let layout = self.view().stripes().expect("a drive with stripes").clone();
             let (first, members) = layout.members(stripe);
             for lpn in (first..first + members).chain([layout.parity(stripe)]) {
                 let ppn = self.up.ftl.tables.take(layout.plane_of(lpn), 0, crate::ftl::Claimant::Gc).expect("room for a test page");

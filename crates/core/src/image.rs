@@ -259,16 +259,16 @@ where
 {
     /// Every page of a stripe lies in its plane, and has parity.
     fn check_stripes_loaded(&self) -> Result<(), String> {
-        let Some(rain) = &self.up.up.raid.rain else { return Ok(()) };
+        let Some(stripes) = self.seen().stripes() else { return Ok(()) };
         let tables = &self.up.ftl.tables;
-        for stripe in 0..rain.stripes().count() {
-            let (first, members) = rain.stripes().members(stripe);
-            let parity = rain.stripes().parity(stripe);
+        for stripe in 0..stripes.count() {
+            let (first, members) = stripes.members(stripe);
+            let parity = stripes.parity(stripe);
             let mut mapped = (first..first + members).filter(|&lpn| tables.lookup(lpn) != NONE);
             if mapped.clone().next().is_some() != (tables.lookup(parity) != NONE) {
                 return Err(format!("stripe {stripe} has pages without parity, or parity without pages"));
             }
-            let strays = |lpn: &Lpn| tables.lookup(*lpn) != NONE && tables.plane_of(tables.lookup(*lpn)) != rain.stripes().plane_of(*lpn);
+            let strays = |lpn: &Lpn| tables.lookup(*lpn) != NONE && tables.plane_of(tables.lookup(*lpn)) != stripes.plane_of(*lpn);
             if let Some(lpn) = mapped.find(strays).or(Some(parity).filter(strays)) {
                 return Err(format!("logical page {lpn} lies in plane {}, not in that of its stripe", tables.plane_of(tables.lookup(lpn))));
             }

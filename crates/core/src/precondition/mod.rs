@@ -41,8 +41,7 @@ where
     pub fn age_with(&mut self, workers: &impl Workers, seed: u64, footprint: &[Lpn], progress: impl Fn(u64, u64) -> bool + Sync) -> Aged {
         let device = self.flash.device.clone();
         self.up.ftl.tables.draw_bad_blocks(device.bad_blocks_per_plane(), seed);
-        let mapped = self.seen().mapped_pages();
-        let stripes = self.up.up.raid.rain.as_ref().map(|rain| rain.stripes().clone());
+        let (mapped, stripes) = (self.seen().mapped_pages(), self.seen().stripes().cloned());
         let mut beyond: Vec<Lpn> =
             footprint.iter().copied().filter(|&lpn| lpn >= mapped && u64::from(lpn) < device.logical_pages()).collect();
         if let Some(stripes) = &stripes {

@@ -4,13 +4,15 @@ use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{CLASS_BY_NUMBER, OpKind, Owner};
+use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::{EMERGENCY, EXTERNAL};
 use crate::ftl::write_points::WritePoints;
-use crate::host::tiers::Tiers;
+use crate::host::tiers::{Tiers, WithHost};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::oracle::Content;
 use crate::policy::answers::{Preference, Scope};
 use crate::policy::view::Unplaced;
+use crate::raid::front::WithRaid;
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where
@@ -21,7 +23,8 @@ where
     /// # Errors
     /// The first invariant that does not hold, with what breaks it.
     pub fn audit(&self) -> Result<(), String> {
-        let (flash, ftl, raid) = (&self.flash, &self.up.ftl, &self.up.up.raid);
+        let flash = &self.flash;
+        let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &self.up;
         // Valid means mapped; erased pages are counted right.
         ftl.tables.audit()?;
         // One owner per channel, and it is a GC that locks the channel.
@@ -50,7 +53,7 @@ where
         self.audit_stripes()?;
         self.audit_late_bound()?;
         // No request is lost: when nothing is outstanding, nothing is busy or waiting.
-        if self.up.up.up.host.outstanding() == 0 && raid.buffer.in_flight() == 0 {
+        if host.outstanding() == 0 && raid.buffer.in_flight() == 0 {
             flash.audit_idle()?;
         }
         Ok(())
@@ -88,7 +91,8 @@ where
 
     /// Checks the invariants of stripes.
     fn audit_stripes(&self) -> Result<(), String> {
-        let (flash, ftl, raid) = (&self.flash, &self.up.ftl, &self.up.up.raid);
+        let flash = &self.flash;
+        let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &self.up;
         let Some(rain) = &raid.rain else { return Ok(()) };
         let tables = &ftl.tables;
         for stripe in 0..rain.stripes().count() {
@@ -96,8 +100,7 @@ where
             let parity = tables.lookup(rain.stripes().parity(stripe));
             let mapped = || (first..first + members).map(|lpn| tables.lookup(lpn)).filter(|&ppn| ppn != NONE);
             // A page that can be read can be regenerated.
-            let stripe_write = rain.active().find(stripe).map_or(NONE, |index| rain.active().get(index).stripe_write);
-            if stripe_write != NONE {
+            if rain.is_on_its_way(stripe) {
                 continue;
             }
             if (parity == NONE) != (mapped().count() == 0) {
@@ -132,13 +135,11 @@ where
         if steps != counted {
             return Err(format!("{steps} steps of stripe writes are counted as under way, and {counted} are"));
         }
-        if self.up.up.up.host.outstanding() == 0 && raid.buffer.in_flight() == 0 && rain.kept_pages() != (0, 0) {
+        if host.outstanding() == 0 && raid.buffer.in_flight() == 0 && rain.kept_pages() != (0, 0) {
             return Err(format!("{} parity pages are in RAM and no stripe is on its way", rain.kept_pages().0));
         }
         // What is active is in the buffer or being read.
-        if self.up.up.up.host.outstanding() == 0
-            && rain.active().len() > raid.buffer.occupied() as usize + usize::from(raid.levelling.is_moving())
-        {
+        if host.outstanding() == 0 && rain.active().len() > raid.buffer.occupied() as usize + usize::from(raid.levelling.is_moving()) {
             return Err(format!("{} stripes are active, and the buffer has {} pages", rain.active().len(), raid.buffer.occupied()));
         }
         Ok(())
