@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TECHNIQUES = ROOT / "crates" / "core" / "src" / "techniques"
+CORE = ROOT / "crates" / "core" / "src"
+TECHNIQUES = CORE / "techniques"
 PAGE = ROOT / "docs" / "reference" / "techniques.md"
 
 INTERFACE = re.compile(
@@ -35,7 +36,9 @@ def page() -> str:
     source = (TECHNIQUES / "mod.rs").read_text("utf-8")
     questions = {
         trait: " ".join(line.strip().removeprefix("///").strip() for line in comment.splitlines())
-        for comment, trait in QUESTION.findall((TECHNIQUES.parent / "policy" / "interface.rs").read_text("utf-8"))
+        for comment, trait in QUESTION.findall(
+            (CORE / "policy" / "interface.rs").read_text("utf-8")
+        )
     }
     parts = [
         "# Techniques\n",
