@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-# Samples a second: too few to slow a case down, and enough for a per cent of a second.
+# Samples a second, five for each per cent of it. More would slow a case down.
 _RATE_HZ = 499
 # Rooms with a smaller share are left out.
 _SHARE_MIN_PERCENT = 1.0

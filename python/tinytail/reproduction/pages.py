@@ -196,9 +196,12 @@ def _readings(
     if not readings:
         return []
     by_id = {row["id"]: row for row in rows}
-    parts = ["## Other readings", "The paper leaves open what these change. They judge no row."]
+    parts = [
+        "## Other readings",
+        "The paper leaves open what these change. No row is judged by them.",
+    ]
     for reading in readings:
-        lines = ["| row | paper | measured | read so | |", "|---|---|---|---|---|"]
+        lines = ["| row | paper | as judged | read so | its verdict |", "|---|---|---|---|---|"]
         for found in reading["rows"]:
             row = by_id[found["row"]]
             verdict = found["verdict"] + (f": {found['lacks']}" if found["lacks"] else "")
