@@ -226,6 +226,12 @@ def _distribution(figure: Figure, outcome: Outcome) -> tuple[list[float], list[f
 def _tails(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
     from matplotlib import ticker
 
+    class Plain(ticker.LogFormatter):
+        """Numbers in full: powers of ten would round 0.14 and 0.12 to the same."""
+
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return f"{x:g}" if super().__call__(x, pos) else ""
+
     kinds = [(experiment, kind) for experiment in panels for kind in figure.requests]
     places = list(range(len(figure.percents)))
     for axis, (experiment, kind) in zip(axes, kinds, strict=False):
@@ -268,7 +274,7 @@ def _tails(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
         axis.set_yscale("log")
         axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
         # Within a decade, and only there, marks between the powers of ten have numbers.
-        axis.yaxis.set_minor_formatter(ticker.LogFormatter(minor_thresholds=(1, 0.5)))
+        axis.yaxis.set_minor_formatter(Plain(minor_thresholds=(1, 0.5)))
         names = ["max" if percent == 100 else f"{percent:g}" for percent in figure.percents]
         axis.set_xticks(places, names, rotation=30 if len(names) > 5 else 0)
         axis.set_xlabel("percentile")
