@@ -166,7 +166,7 @@ where
                     self.queued_candidate(self.class_in_order(op), op.plane, entry.arrival, die.phase == Phase::TransferOut)
                 }
                 Wants::Empty => {
-                    let op = &self.flash.ops[self.flash.registers[entry.die as usize].next() as usize];
+                    let op = &self.flash.ops[self.flash.registers[entry.die as usize].waiting.head as usize];
                     self.queued_candidate(self.class_in_order(op), op.plane, entry.arrival, true)
                 }
                 Wants::Claim(plane) => self.queued_candidate(Class::Lock, plane, entry.arrival, false),

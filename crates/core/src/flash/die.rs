@@ -4,6 +4,7 @@ use crate::attribution::parts::{CHANNEL_CATEGORIES, TRAFFIC_CLASSES, TrafficClas
 use crate::flash::ask::Serve;
 use crate::flash::attribution::Used;
 use crate::flash::bus::Channel;
+use crate::flash::line::Line;
 use crate::flash::op::CLASSES;
 use crate::ids::NONE;
 use crate::units::Ns;
@@ -147,11 +148,9 @@ impl Die {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct PlaneQueues {
-    pub head: [u32; CLASSES],
-    pub tail: [u32; CLASSES],
+    pub lines: [Line; CLASSES],
     /// Programs that wait for an erased page.
-    pub space_blocked_head: u32,
-    pub space_blocked_tail: u32,
+    pub space_blocked: Line,
     /// The rank by arrival of the work without an operation: a step that is chosen when it is picked, or a lock request.
     pub step_arrival: u64,
     /// That work is urgent.
@@ -171,10 +170,8 @@ pub(crate) struct PlaneQueues {
 
 impl PlaneQueues {
     pub const IDLE: Self = Self {
-        head: [NONE; CLASSES],
-        tail: [NONE; CLASSES],
-        space_blocked_head: NONE,
-        space_blocked_tail: NONE,
+        lines: [Line::EMPTY; CLASSES],
+        space_blocked: Line::EMPTY,
         step_arrival: 0,
         urgent: false,
         locked: false,

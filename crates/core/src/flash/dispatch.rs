@@ -8,6 +8,7 @@ use crate::flash::Engine;
 use crate::flash::ask::Candidate;
 use crate::flash::bus::{Queued, Wants};
 use crate::flash::die::Phase;
+use crate::flash::line::Line;
 use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, LOCK_BITS, OpKind, Owner, READ_BITS};
 use crate::flash::suspend::ProgressEvent;
 use crate::flash::upper::{Assembles, Background, Bind, Binds, Ends, Locks, Places, Upper};
@@ -126,24 +127,16 @@ where
     /// Appends an operation to its queue.
     #[inline]
     pub(crate) fn queue_op(&mut self, op: u32, plane: PlaneIx, class: Class) {
-        let queues = &mut self.flash.planes[plane as usize];
-        match queues.tail[class as usize] {
-            NONE => queues.head[class as usize] = op,
-            tail => self.flash.ops[tail as usize].next = op,
-        }
-        queues.tail[class as usize] = op;
+        self.flash.planes[plane as usize].lines[class as usize].push(&mut self.flash.ops, op);
         self.set_ready(plane, class);
     }
 
     /// Takes the first operation out of a queue.
     #[inline]
     fn take_from_queue(&mut self, plane: PlaneIx, class: Class) -> u32 {
-        let queues = &mut self.flash.planes[plane as usize];
-        let op = queues.head[class as usize];
-        let next = std::mem::replace(&mut self.flash.ops[op as usize].next, NONE);
-        queues.head[class as usize] = next;
-        if next == NONE {
-            queues.tail[class as usize] = NONE;
+        let line = &mut self.flash.planes[plane as usize].lines[class as usize];
+        let op = line.pop(&mut self.flash.ops);
+        if line.is_empty() {
             self.clear_ready(plane, class);
         }
         op
@@ -224,7 +217,7 @@ where
         let bit = self.choose_at_die(die, startable);
         let (class, plane) = self.work_of(die, bit);
         match class {
-            Class::Lock | Class::Gc if self.flash.planes[plane as usize].head[class as usize] == NONE => self.take_step(plane, class),
+            Class::Lock | Class::Gc if self.flash.planes[plane as usize].lines[class as usize].is_empty() => self.take_step(plane, class),
             class => {
                 let op = self.take_from_queue(plane, class);
                 self.issue(die, op)
@@ -242,7 +235,7 @@ where
     #[inline(always)]
     pub(crate) fn candidate(&self, die: DieIx, bit: u32) -> Candidate {
         let (mut class, plane) = self.work_of(die, bit);
-        let (arrival, of) = match self.flash.planes[plane as usize].head[class as usize] {
+        let (arrival, of) = match self.flash.planes[plane as usize].lines[class as usize].head {
             NONE => (self.flash.planes[plane as usize].step_arrival, plane),
             head => {
                 let op = &self.flash.ops[head as usize];
@@ -282,11 +275,8 @@ where
 
     /// Whether operations of an overdue move wait in a plane.
     fn has_overdue_work(&self, plane: PlaneIx) -> bool {
-        let mut op = self.flash.planes[plane as usize].head[Class::Background as usize];
-        while op != NONE && !self.flash.ops[op as usize].owner.can_be_overdue() {
-            op = self.flash.ops[op as usize].next;
-        }
-        self.background_is_overdue() && op != NONE
+        let mut waiting = self.flash.waiting(plane, Class::Background);
+        self.background_is_overdue() && waiting.any(|op| self.flash.ops[op as usize].owner.can_be_overdue())
     }
 
     fn choose_of_many(&mut self, die: DieIx, startable: u64) -> u32 {
@@ -362,25 +352,18 @@ where
         self.attribute_wait(op);
         self.flash.counters.space_blocked += 1;
         let plane = self.flash.ops[op as usize].plane;
-        let queues = &mut self.flash.planes[plane as usize];
-        match queues.space_blocked_tail {
-            NONE => queues.space_blocked_head = op,
-            tail => self.flash.ops[tail as usize].next = op,
-        }
-        queues.space_blocked_tail = op;
+        self.flash.planes[plane as usize].space_blocked.push(&mut self.flash.ops, op);
     }
 
     /// Programs that waited for an erased page are enqueued again, before those that came later.
     pub(crate) fn wake_space_blocked(&mut self, plane: PlaneIx) {
-        let queues = &mut self.flash.planes[plane as usize];
-        let mut op = std::mem::replace(&mut queues.space_blocked_head, NONE);
-        queues.space_blocked_tail = NONE;
+        let blocked = std::mem::replace(&mut self.flash.planes[plane as usize].space_blocked, Line::EMPTY);
+        if blocked.is_empty() {
+            return;
+        }
         let mut woken = std::mem::take(&mut self.flash.woken);
         woken.clear();
-        while op != NONE {
-            woken.push(op);
-            op = std::mem::replace(&mut self.flash.ops[op as usize].next, NONE);
-        }
+        woken.extend(blocked.iter(&self.flash.ops));
         let now = self.flash.now;
         for &op in woken.iter().rev() {
             let entry = &mut self.flash.ops[op as usize];
@@ -394,25 +377,17 @@ where
             if Self::TRACED {
                 self.flash.latencies.attribution_mut(op).trace(now - waited, now, plane, Passing::Own(SPACE as u8));
             }
-            let queues = &mut self.flash.planes[plane as usize];
-            let head = std::mem::replace(&mut queues.head[class as usize], op);
-            self.flash.ops[op as usize].next = head;
-            if head == NONE {
-                queues.tail[class as usize] = op;
-            }
+            self.flash.planes[plane as usize].lines[class as usize].push_first(&mut self.flash.ops, op);
             if self.flash.ops[op as usize].is_attributed() {
                 self.open_wait(op);
             }
             self.set_ready(plane, class);
         }
-        let any = !woken.is_empty();
         self.flash.woken = woken;
-        if any && self.flash.traits.assembles {
+        if self.flash.traits.assembles {
             self.programs_changed(self.flash.die_of(plane));
         }
-        if any {
-            self.try_start(self.flash.die_of(plane));
-        }
+        self.try_start(self.flash.die_of(plane));
     }
 
     /// Sets the masked work of a die from what the firmware masks, from suspension and from locks on its channel.

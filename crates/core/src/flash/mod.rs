@@ -27,6 +27,7 @@ pub(crate) mod bus;
 mod channel;
 pub(crate) mod die;
 mod dispatch;
+mod line;
 pub(crate) mod multi_plane;
 pub mod op;
 pub(crate) mod registers;

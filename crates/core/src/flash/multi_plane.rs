@@ -77,7 +77,7 @@ where
             }
             let bound = waiting.len() + most;
             for class in 0..CLASSES {
-                let mut op = self.flash.planes[plane as usize].head[class];
+                let mut op = self.flash.planes[plane as usize].lines[class].head;
                 // Only the first program of a line can have the write point's next page.
                 let mut first = true;
                 while op != NONE && waiting.len() < bound && (first || kind == OpKind::Read) {
@@ -140,16 +140,8 @@ where
 
     fn count_waiting_reads(&mut self, die: DieIx) {
         let most = 2 * self.flash.counters.reads_waiting.0.len() - 1;
-        let mut waiting = 0;
-        for plane in self.planes_of(die) {
-            for class in [Class::HostRead, Class::AuxiliaryRead] {
-                let mut op = self.flash.planes[plane as usize].head[class as usize];
-                while op != NONE && waiting < most {
-                    waiting += 1;
-                    op = self.flash.ops[op as usize].next;
-                }
-            }
-        }
+        let queues = self.planes_of(die).flat_map(|plane| [(plane, Class::HostRead), (plane, Class::AuxiliaryRead)]);
+        let waiting = queues.flat_map(|(plane, class)| self.flash.waiting(plane, class)).take(most).count();
         self.flash.counters.reads_waiting.0[waiting / 2] += 1;
     }
 
@@ -226,26 +218,11 @@ where
     }
 
     pub(crate) fn remove_from_queue(&mut self, op: u32) {
-        let entry = self.flash.ops[op as usize];
-        let (plane, class) = (entry.plane, entry.class as usize);
-        let mut before = NONE;
-        let mut at = self.flash.planes[plane as usize].head[class];
-        while at != op {
-            before = at;
-            at = self.flash.ops[at as usize].next;
-        }
-        let queues = &mut self.flash.planes[plane as usize];
-        match before {
-            NONE => queues.head[class] = entry.next,
-            before => self.flash.ops[before as usize].next = entry.next,
-        }
-        if queues.tail[class] == op {
-            queues.tail[class] = before;
-        }
-        let empty = queues.head[class] == NONE;
-        self.flash.ops[op as usize].next = NONE;
-        if empty {
-            self.clear_ready(plane, entry.class);
+        let Op { plane, class, .. } = self.flash.ops[op as usize];
+        let line = &mut self.flash.planes[plane as usize].lines[class as usize];
+        line.remove(&mut self.flash.ops, op);
+        if line.is_empty() {
+            self.clear_ready(plane, class);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::bus::{Queued, Wants};
 use crate::flash::die::Phase;
+use crate::flash::line::Line;
 use crate::flash::op::{Class, Owner};
 use crate::flash::upper::{Ends, ReadsAhead, Upper};
 use crate::ids::{DieIx, NONE, PlaneIx};
@@ -19,9 +20,8 @@ use crate::ids::{DieIx, NONE, PlaneIx};
 pub(crate) struct Registers {
     /// One bit for each plane whose register holds a page.
     pub full: u64,
-    /// Pages that wait for the channel, linked by `next`.
-    head: u32,
-    tail: u32,
+    /// Pages that wait for the channel.
+    pub waiting: Line,
     /// The page that crosses the channel.
     crossing: u32,
     /// The die waits in its channel's queue for the first of them.
@@ -29,12 +29,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    pub const EMPTY: Self = Self { full: 0, head: NONE, tail: NONE, crossing: NONE, queued: false };
-
-    /// The page whose turn on the channel is next.
-    pub fn next(&self) -> u32 {
-        self.head
-    }
+    pub const EMPTY: Self = Self { full: 0, waiting: Line::EMPTY, crossing: NONE, queued: false };
 }
 
 impl<Q: EventQueue, U> Engine<Q, U>
@@ -104,7 +99,7 @@ where
         let mut part = self.first_part(lead);
         while part != NONE {
             let next = self.next_part(lead, part);
-            self.wait_in_register(die, part);
+            self.flash.registers[die as usize].waiting.push(&mut self.flash.ops, part);
             part = next;
         }
         self.update_locked_category(die);
@@ -114,16 +109,6 @@ where
         }
         self.try_start(die);
         self.claim_for_register(die);
-    }
-
-    /// A page that stands in its register crosses the channel after those before it.
-    fn wait_in_register(&mut self, die: DieIx, part: u32) {
-        let registers = &mut self.flash.registers[die as usize];
-        match registers.tail {
-            NONE => registers.head = part,
-            tail => self.flash.ops[tail as usize].next = part,
-        }
-        registers.tail = part;
     }
 
     /// The array of a die without cache registers has read. What has joined a read of GC steps aside: it stays in the second
@@ -139,8 +124,9 @@ where
         while part != NONE {
             self.open_channel_wait(part, channel);
             let bit = self.register_bit(part);
-            self.flash.registers[die as usize].full |= bit;
-            self.wait_in_register(die, part);
+            let registers = &mut self.flash.registers[die as usize];
+            registers.full |= bit;
+            registers.waiting.push(&mut self.flash.ops, part);
             part = std::mem::replace(&mut self.flash.ops[part as usize].partner, NONE);
         }
         self.claim_channel(die, Phase::TransferOut);
@@ -157,7 +143,7 @@ where
     /// The next page of a die goes over its channel, or waits in its queue.
     fn claim_for_register(&mut self, die: DieIx) {
         let registers = &self.flash.registers[die as usize];
-        if registers.head == NONE || registers.crossing != NONE || registers.queued {
+        if registers.waiting.is_empty() || registers.crossing != NONE || registers.queued {
             return;
         }
         let channel = self.flash.channel_of(die);
@@ -175,11 +161,7 @@ where
         let channel = self.flash.channel_of(die);
         let registers = &mut self.flash.registers[die as usize];
         registers.queued = false;
-        let op = registers.head;
-        registers.head = std::mem::replace(&mut self.flash.ops[op as usize].next, NONE);
-        if registers.head == NONE {
-            registers.tail = NONE;
-        }
+        let op = registers.waiting.pop(&mut self.flash.ops);
         registers.crossing = op;
         self.end_channel_wait(op, die, channel);
         let slot = self.register_slot(die);

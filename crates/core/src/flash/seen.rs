@@ -82,19 +82,18 @@ impl Flash {
 
     /// The operations that wait in a plane's queue of a class, first one first.
     pub(crate) fn waiting(&self, plane: PlaneIx, class: Class) -> impl Iterator<Item = u32> + '_ {
-        let some = |op: u32| (op != NONE).then_some(op);
-        std::iter::successors(some(self.first_waiting(plane, class)), move |&op| some(self.ops[op as usize].next))
+        self.planes[plane as usize].lines[class as usize].iter(&self.ops)
     }
 
     /// The first of them, or `NONE`.
     #[inline]
     pub(crate) fn first_waiting(&self, plane: PlaneIx, class: Class) -> u32 {
-        self.planes[plane as usize].head[class as usize]
+        self.planes[plane as usize].lines[class as usize].head
     }
 
     /// Whether programs of a plane wait for an erased page.
     pub(crate) fn has_space_blocked(&self, plane: PlaneIx) -> bool {
-        self.planes[plane as usize].space_blocked_head != NONE
+        !self.planes[plane as usize].space_blocked.is_empty()
     }
 
     /// Whether a die runs something.
@@ -287,8 +286,7 @@ impl Flash {
     /// The first invariant that does not hold.
     pub(crate) fn audit_idle(&self) -> Result<(), String> {
         for (index, plane) in self.planes.iter().enumerate() {
-            let host = [0, 1, 2, 3].iter().any(|&class| plane.head[class] != NONE);
-            if host || plane.space_blocked_head != NONE {
+            if plane.lines[..4].iter().chain([&plane.space_blocked]).any(|line| !line.is_empty()) {
                 return Err(format!("plane {index} has waiting host operations and no request waits for them"));
             }
         }

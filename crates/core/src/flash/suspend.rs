@@ -248,7 +248,7 @@ where
                 let bit = rest.trailing_zeros();
                 rest &= rest - 1;
                 let plane = die * planes_per_die + bit / CLASSES as u32;
-                let head = self.flash.planes[plane as usize].head[bit as usize % CLASSES];
+                let head = self.flash.planes[plane as usize].lines[bit as usize % CLASSES].head;
                 let op = &self.flash.ops[head as usize];
                 let too_late = match state.progress.serve {
                     Serve::UntilNoneWaits => false,

@@ -40,7 +40,7 @@ where
     /// The latencies of the operations of a class that wait for a plane, or for an erased page there, are attributed from now on.
     pub(crate) fn attribute_from_now(&mut self, plane: PlaneIx, class: Class) {
         let queues = &self.flash.planes[plane as usize];
-        let (mut op, mut blocked) = (queues.head[class as usize], queues.space_blocked_head);
+        let (mut op, mut blocked) = (queues.lines[class as usize].head, queues.space_blocked.head);
         while op != NONE {
             if !self.flash.ops[op as usize].is_attributed() {
                 self.flash.ops[op as usize].attribute_from(self.flash.now);
@@ -61,7 +61,7 @@ where
     #[inline(always)]
     fn is_queued(&self, op: u32) -> bool {
         let entry = &self.flash.ops[op as usize];
-        (self.flash.planes[entry.plane as usize].tail[entry.class as usize] == op) | (entry.next != NONE)
+        (self.flash.planes[entry.plane as usize].lines[entry.class as usize].tail == op) | (entry.next != NONE)
     }
 
     /// Ends the wait of an operation, and counts from now.

@@ -126,7 +126,7 @@ mod tests {
         let mut read = Op::new(OpKind::Read, Class::HostRead, TrafficClass::HostRead, Owner::Request(0), 0, 0);
         read.born = 0;
         let read = state.flash.new_op(read);
-        state.flash.planes_for_test()[0].head[Class::HostRead as usize] = read;
+        state.flash.planes_for_test()[0].lines[Class::HostRead as usize].head = read;
         let candidate = |class, urgent| Candidate { class, plane: 0, arrival: class as u64, urgent, continues: false, data: false };
         let calm = [candidate(Class::HostRead, false), candidate(Class::Lock, false)];
         for (now, chosen) in [(0, 1), (8677, 1), (8678, 0), (20_000, 0)] {

@@ -141,7 +141,7 @@ mod tests {
             op.next = next;
             next = state.flash.new_op(op);
         }
-        state.flash.planes_for_test()[1].head[Class::HostRead as usize] = next;
+        state.flash.planes_for_test()[1].lines[Class::HostRead as usize].head = next;
         state
     }
 
