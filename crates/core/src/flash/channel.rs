@@ -1,6 +1,6 @@
 //! Channels: their queues, who is served when one comes free, and the phases that go over it.
 
-use crate::attribution::parts::TrafficClass;
+use crate::attribution::parts::{TrafficClass, bits};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::Candidate;
@@ -71,7 +71,7 @@ where
             let state = &self.flash.dies[die as usize];
             let startable = state.ready & !state.masked & !LOCK_BITS;
             if state.running == NONE && startable != 0 && !state.queued && state.suspended == NONE {
-                let oldest = (0..64).filter(|bit| startable >> bit & 1 == 1).map(|bit| self.candidate(die, bit).arrival).min();
+                let oldest = bits(startable).map(|bit| self.candidate(die, bit).arrival).min();
                 dies.push((oldest.unwrap_or(0), die));
             }
         }

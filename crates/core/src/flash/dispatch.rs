@@ -1,6 +1,6 @@
 //! How operations wait in queues, start, and go through their phases.
 
-use crate::attribution::parts::SPACE;
+use crate::attribution::parts::{SPACE, bits};
 use crate::attribution::trail::Passing;
 use crate::event::EXTRA_SLOTS;
 use crate::event::EventQueue;
@@ -227,13 +227,13 @@ where
 
     /// The class and the plane of a bit of a die's mask.
     #[inline(always)]
-    fn work_of(&self, die: DieIx, bit: u32) -> (Class, PlaneIx) {
-        let plane = die * self.flash.device.geometry.planes_per_die + bit / CLASSES as u32;
-        (CLASS_BY_NUMBER[bit as usize % CLASSES], plane)
+    pub(super) fn work_of(&self, die: DieIx, bit: usize) -> (Class, PlaneIx) {
+        let plane = die * self.flash.device.geometry.planes_per_die + (bit / CLASSES) as u32;
+        (CLASS_BY_NUMBER[bit % CLASSES], plane)
     }
 
     #[inline(always)]
-    pub(crate) fn candidate(&self, die: DieIx, bit: u32) -> Candidate {
+    pub(crate) fn candidate(&self, die: DieIx, bit: usize) -> Candidate {
         let (mut class, plane) = self.work_of(die, bit);
         let (arrival, of) = match self.flash.planes[plane as usize].lines[class as usize].head {
             NONE => (self.flash.planes[plane as usize].step_arrival, plane),
@@ -253,8 +253,8 @@ where
 
     /// The bit that `order` prefers.
     #[inline(always)]
-    pub(super) fn choose_at_die(&mut self, die: DieIx, startable: u64) -> u32 {
-        if startable.is_power_of_two() { startable.trailing_zeros() } else { self.choose_of_many(die, startable) }
+    pub(super) fn choose_at_die(&mut self, die: DieIx, startable: u64) -> usize {
+        if startable.is_power_of_two() { startable.trailing_zeros() as usize } else { self.choose_of_many(die, startable) }
     }
 
     /// Startable work without that of the background, if there is any other. Queues with operations of an overdue move count as
@@ -263,12 +263,8 @@ where
     fn without_patient_work(&self, die: DieIx, startable: u64) -> u64 {
         let mut patient = startable & BACKGROUND_BITS;
         if self.background_is_overdue() {
-            let mut rest = patient;
-            while rest != 0 {
-                let (bit, plane) = (rest & rest.wrapping_neg(), self.work_of(die, rest.trailing_zeros()).1);
-                patient &= if self.has_overdue_work(plane) { !bit } else { u64::MAX };
-                rest &= !bit;
-            }
+            let hurries = |&bit: &usize| self.has_overdue_work(self.work_of(die, bit).1);
+            patient &= !bits(patient).filter(hurries).fold(0, |all, bit| all | 1 << bit);
         }
         if startable == patient { startable } else { startable & !patient }
     }
@@ -279,16 +275,14 @@ where
         self.background_is_overdue() && waiting.any(|op| self.flash.ops[op as usize].owner.can_be_overdue())
     }
 
-    fn choose_of_many(&mut self, die: DieIx, startable: u64) -> u32 {
+    fn choose_of_many(&mut self, die: DieIx, startable: u64) -> usize {
         // Background work goes last, whatever the order.
         let startable = if startable & BACKGROUND_BITS == 0 { startable } else { self.without_patient_work(die, startable) };
         let mut candidates = std::mem::take(&mut self.flash.die_candidates);
         candidates.clear();
-        let mut rest = startable;
         let mut oldest = 0;
-        while rest != 0 {
-            candidates.push(self.candidate(die, rest.trailing_zeros()));
-            rest &= rest - 1;
+        for bit in bits(startable) {
+            candidates.push(self.candidate(die, bit));
             let last = candidates.len() - 1;
             if candidates[last].arrival < candidates[oldest].arrival {
                 oldest = last;
@@ -301,7 +295,7 @@ where
         for _ in 0..chosen {
             rest &= rest - 1;
         }
-        rest.trailing_zeros()
+        rest.trailing_zeros() as usize
     }
 
     /// Binds an operation to its physical page and starts it. Returns whether the die is now busy: an operation may turn out
@@ -413,6 +407,12 @@ where
 
     /// Starts an operation with its partners: die and channel are free.
     pub(crate) fn begin(&mut self, die: DieIx, op: u32) {
+        self.begin_and(die, op, |_, _| 0);
+    }
+
+    /// The same. `load`, given the array time, says for how long the channel takes other data to the die after its own.
+    #[inline(always)]
+    pub(super) fn begin_and(&mut self, die: DieIx, op: u32, load: impl FnOnce(&mut Self, Ns) -> Ns) {
         if !self.flash.loaded.is_empty() {
             self.use_registers(op);
         }
@@ -440,7 +440,8 @@ where
         if self.flash.traits.suspends {
             self.operation_begins(die);
         }
-        self.use_channel(channel, channel_ns, entry.traffic, entry.plane);
+        let loading = load(self, array_ns);
+        self.use_channel(channel, channel_ns + loading, entry.traffic, entry.plane);
         self.update_locked_category(die);
     }
 

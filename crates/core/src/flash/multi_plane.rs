@@ -7,7 +7,6 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::Times;
 use crate::flash::ask::Waiting;
-use crate::flash::die::Phase;
 use crate::flash::op::{CLASSES, Class, Op, OpKind, Owner};
 use crate::flash::upper::{Background, Binds, Upper};
 use crate::ids::{DieIx, NONE};
@@ -121,21 +120,11 @@ where
     pub(crate) fn begin_with_partners(&mut self, die: DieIx, op: u32) {
         self.count_waiting_reads(die);
         self.pair(die, op);
-        self.use_registers(op);
-        self.settle_die(die);
-        self.mark_running(die);
-        let entry = self.flash.ops[op as usize];
-        let Times { command, array, .. } = if entry.partner == NONE { self.times(&entry) } else { self.fused_times(op) };
-        let now = self.flash.now;
-        let state = &mut self.flash.dies[die as usize];
-        let channel = state.channel as usize;
-        (state.running, state.part, state.phase, state.traffic) = (op, op, Phase::ArrayRead, entry.traffic);
-        self.queue.schedule(die as usize, now + command + array);
-        let loads =
-            self.flash.channels[channel].queue.is_empty() && !self.flash.traits.gc_across && self.flash.dies[die as usize].ready != 0;
-        let loading = if loads { self.load_programs(die, op, array) } else { 0 };
-        self.use_channel(channel, command + loading, entry.traffic, entry.plane);
-        self.update_locked_category(die);
+        self.begin_and(die, op, |engine, array| {
+            let state = &engine.flash.dies[die as usize];
+            let is_wanted = !engine.flash.channels[state.channel as usize].queue.is_empty();
+            if is_wanted || engine.flash.traits.gc_across || state.ready == 0 { 0 } else { engine.load_programs(die, op, array) }
+        });
     }
 
     fn count_waiting_reads(&mut self, die: DieIx) {
@@ -235,7 +224,7 @@ where
         })
     }
 
-    fn parts(&self, lead: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn parts(&self, lead: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(Some(lead), |&part| Some(self.flash.ops[part as usize].partner).filter(|&partner| partner != NONE))
     }
 

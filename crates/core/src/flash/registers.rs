@@ -74,12 +74,7 @@ where
             return;
         }
         let lead = state.running;
-        let mut needed = 0;
-        let mut part = lead;
-        while part != NONE {
-            needed |= self.register_bit(part);
-            part = self.flash.ops[part as usize].partner;
-        }
+        let needed = self.parts(lead).fold(0, |needed, part| needed | self.register_bit(part));
         if self.flash.registers[die as usize].full & needed != 0 {
             return;
         }

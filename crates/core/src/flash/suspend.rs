@@ -2,12 +2,12 @@
 //!
 //! Progress is computed from elapsed time: cutting an operation moves the die's one pending event, and nothing stale is left.
 
-use crate::attribution::parts::TrafficClass;
+use crate::attribution::parts::{TrafficClass, bits};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::{Keep, Serve, Suspension};
 use crate::flash::die::Phase;
-use crate::flash::op::{CLASSES, Class, READ_BITS, class_bits};
+use crate::flash::op::{Class, READ_BITS, class_bits};
 use crate::flash::upper::Upper;
 use crate::ids::{DieIx, NONE};
 use crate::units::Ns;
@@ -240,27 +240,16 @@ where
     #[cold]
     pub(super) fn served_while_suspended(&self, die: DieIx, startable: u64) -> u64 {
         let state = &self.flash.dies[die as usize];
-        let mut served = startable & READ_BITS;
-        if state.progress.serve != Serve::UntilNoneWaits {
-            let planes_per_die = self.flash.device.geometry.planes_per_die;
-            let mut rest = served;
-            while rest != 0 {
-                let bit = rest.trailing_zeros();
-                rest &= rest - 1;
-                let plane = die * planes_per_die + bit / CLASSES as u32;
-                let head = self.flash.planes[plane as usize].lines[bit as usize % CLASSES].head;
-                let op = &self.flash.ops[head as usize];
-                let too_late = match state.progress.serve {
-                    Serve::UntilNoneWaits => false,
-                    Serve::Arrived => op.arrival > state.progress.cut_arrival,
-                    Serve::ArrivedBy(time) => op.born > time,
-                };
-                if too_late {
-                    served &= !(1 << bit);
-                }
+        let in_time = |&bit: &usize| {
+            let (class, plane) = self.work_of(die, bit);
+            let op = &self.flash.ops[self.flash.first_waiting(plane, class) as usize];
+            match state.progress.serve {
+                Serve::UntilNoneWaits => true,
+                Serve::Arrived => op.arrival <= state.progress.cut_arrival,
+                Serve::ArrivedBy(time) => op.born <= time,
             }
-        }
-        served
+        };
+        bits(startable & READ_BITS).filter(in_time).fold(0, |served, bit| served | 1 << bit)
     }
 
     /// The suspended operation goes on where it was cut. In the middle of a step the array is ramped up again first, for the

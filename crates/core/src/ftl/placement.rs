@@ -196,7 +196,7 @@ where
         }
         let mut rest = own;
         while rest != 0 && count > 0 {
-            candidates.push(self.candidate(die, rest.trailing_zeros()));
+            candidates.push(self.candidate(die, rest.trailing_zeros() as usize));
             rest &= rest - 1;
         }
         let chosen = match candidates.len() {
