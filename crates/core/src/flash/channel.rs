@@ -48,19 +48,23 @@ where
         self.flash.dies.len() + channel
     }
 
-    pub(super) fn enqueue_for_channel(&mut self, channel: usize, entry: Queued) {
-        let slot = self.channel_slot(channel);
+    /// A die waits in the queue of a channel, which is its own but for claims.
+    pub(crate) fn enqueue_for_channel(&mut self, channel: usize, die: DieIx, wants: Wants) {
+        let (slot, arrival) = (self.channel_slot(channel), self.flash.next_arrival());
         let state = &mut self.flash.channels[channel];
-        state.queue.push(entry);
+        state.queue.push(Queued { die, wants, arrival });
         if state.queue.len() == 1 && state.busy_until > self.flash.now && !state.released_by_die {
             self.queue.schedule(slot, state.busy_until);
         }
     }
 
-    /// A plane waits in the queue of a channel to lock it.
-    pub(crate) fn enqueue_for_lock(&mut self, channel: usize, plane: PlaneIx) {
-        let arrival = self.flash.next_arrival();
-        self.enqueue_for_channel(channel, Queued { die: self.flash.die_of(plane), wants: Wants::Claim(plane), arrival });
+    /// A die waits in the queue of its channel to start something.
+    #[inline(always)]
+    pub(super) fn enqueue_to_start(&mut self, channel: usize, die: DieIx) {
+        self.mark_blocked(die);
+        if !std::mem::replace(&mut self.flash.dies[die as usize].queued, true) {
+            self.enqueue_for_channel(channel, die, Wants::Start);
+        }
     }
 
     /// The dies of a channel that was closed to them are enqueued, oldest work first.
@@ -76,12 +80,7 @@ where
             }
         }
         dies.sort_unstable();
-        for &(_, die) in &dies {
-            self.mark_blocked(die);
-            self.flash.dies[die as usize].queued = true;
-            let arrival = self.flash.next_arrival();
-            self.enqueue_for_channel(channel, Queued { die, wants: Wants::Start, arrival });
-        }
+        dies.iter().for_each(|&(_, die)| self.enqueue_to_start(channel, die));
         self.flash.lining_up = dies;
         for die in self.dies_on(channel) {
             let state = &self.flash.dies[die as usize];
@@ -236,8 +235,7 @@ where
             return self.go_on_channel(die, channel, op);
         }
         self.open_channel_wait(op, channel);
-        let arrival = self.flash.next_arrival();
-        self.enqueue_for_channel(channel, Queued { die, wants: Wants::Continue, arrival });
+        self.enqueue_for_channel(channel, die, Wants::Continue);
     }
 
     /// Whether what an operation needs the channel for takes no time.
@@ -251,16 +249,26 @@ where
     /// for it.
     #[cold]
     fn go_on_for_free(&mut self, die: DieIx, phase: Phase) {
-        let now = self.flash.now;
-        if phase == Phase::CopybackRead {
-            self.settle_die(die);
-            let state = &mut self.flash.dies[die as usize];
-            state.phase = Phase::ArrayProgram;
-            state.traffic = TrafficClass::GcProgram;
-            state.progress.start(now, 0, 1);
-            self.update_locked_category(die);
+        if phase != Phase::CopybackRead {
+            return self.queue.schedule(die as usize, self.flash.now);
         }
-        self.queue.schedule(die as usize, now);
+        self.program_copy(die, 0, 0);
+        self.update_locked_category(die);
+    }
+
+    /// A copyback goes on with its program, behind so much time of the channel.
+    #[inline]
+    fn program_copy(&mut self, die: DieIx, command: Ns, array: Ns) {
+        self.settle_die(die);
+        let begins = self.flash.now + command;
+        let state = &mut self.flash.dies[die as usize];
+        state.phase = Phase::ArrayProgram;
+        state.traffic = TrafficClass::GcProgram;
+        state.progress.start(begins, array, self.flash.device.timing.program_step_ns(array));
+        self.queue.schedule(die as usize, begins + array);
+        if self.flash.traits.suspends {
+            self.operation_begins(die);
+        }
     }
 
     /// The channel serves the running operation of a die.
@@ -273,26 +281,14 @@ where
 
     /// The running operation of a die goes over its channel, which is free.
     fn go_on_channel(&mut self, die: DieIx, channel: usize, part: u32) {
-        let now = self.flash.now;
-        let entry = &self.flash.ops[part as usize];
-        if self.flash.dies[die as usize].phase == Phase::CopybackRead {
-            let command = self.flash.device.timing.command_ns;
-            let plane = entry.plane;
-            let array = self.program_ns(entry.target);
-            self.settle_die(die);
-            let state = &mut self.flash.dies[die as usize];
-            state.phase = Phase::ArrayProgram;
-            state.traffic = TrafficClass::GcProgram;
-            state.progress.start(now + command, array, self.flash.device.timing.program_step_ns(array));
-            self.queue.schedule(die as usize, now + command + array);
-            if self.flash.traits.suspends {
-                self.operation_begins(die);
-            }
-            self.use_channel(channel, command, TrafficClass::GcProgram, plane);
-            self.update_locked_category(die);
-        } else {
-            self.transfer_by(die as usize, channel, part);
+        if self.flash.dies[die as usize].phase != Phase::CopybackRead {
+            return self.transfer_by(die as usize, channel, part);
         }
+        let Op { plane, target, .. } = self.flash.ops[part as usize];
+        let command = self.flash.device.timing.command_ns;
+        self.program_copy(die, command, self.program_ns(target));
+        self.use_channel(channel, command, TrafficClass::GcProgram, plane);
+        self.update_locked_category(die);
     }
 
     /// A page crosses a channel. The event at its end, which is not the channel's own, releases the channel as well.

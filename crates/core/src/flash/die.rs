@@ -193,23 +193,14 @@ impl PlaneQueues {
         self.locked = locked;
     }
 
-    /// From now on work waits here while the die runs nothing. The channel's counters are up to date.
+    /// Whether work waits here while the die runs nothing, from now on. The channel's counters are up to date.
     #[inline(always)]
-    pub fn begin_to_wait(&mut self, channel: &Channel, used: Used, now: Ns) {
+    pub fn set_waiting<const WAITS: bool>(&mut self, channel: &Channel, used: Used, now: Ns) {
+        let change = |counter: &mut Ns, by: Ns| *counter = if WAITS { counter.wrapping_sub(by) } else { counter.wrapping_add(by) };
         if self.locked {
-            self.locked_ns = self.locked_ns.wrapping_sub(now);
+            change(&mut self.locked_ns, now);
         } else {
-            bits(used.channels).for_each(|it| self.other_ns[it] = self.other_ns[it].wrapping_sub(channel.category_ns[it]));
-        }
-    }
-
-    /// The opposite of `begin_to_wait`.
-    #[inline(always)]
-    pub fn end_to_wait(&mut self, channel: &Channel, used: Used, now: Ns) {
-        if self.locked {
-            self.locked_ns = self.locked_ns.wrapping_add(now);
-        } else {
-            bits(used.channels).for_each(|it| self.other_ns[it] = self.other_ns[it].wrapping_add(channel.category_ns[it]));
+            bits(used.channels).for_each(|it| change(&mut self.other_ns[it], channel.category_ns[it]));
         }
     }
 

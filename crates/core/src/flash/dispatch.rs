@@ -6,7 +6,6 @@ use crate::event::EXTRA_SLOTS;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::Candidate;
-use crate::flash::bus::{Queued, Wants};
 use crate::flash::die::Phase;
 use crate::flash::line::Line;
 use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, LOCK_BITS, OpKind, Owner, READ_BITS};
@@ -79,6 +78,7 @@ where
     }
 
     /// The planes of a die.
+    #[inline]
     pub(crate) fn planes_of(&self, die: DieIx) -> std::ops::Range<PlaneIx> {
         let planes = self.flash.device.geometry.planes_per_die;
         die * planes..(die + 1) * planes
@@ -187,13 +187,7 @@ where
             if !self.channel_free(channel, die) {
                 let locks = startable & LOCK_BITS;
                 if locks == 0 || (locks != startable && !self.lock_goes_first(die, startable)) {
-                    self.mark_blocked(die);
-                    if !self.flash.dies[die as usize].queued {
-                        self.flash.dies[die as usize].queued = true;
-                        let arrival = self.flash.next_arrival();
-                        self.enqueue_for_channel(channel, Queued { die, wants: Wants::Start, arrival });
-                    }
-                    return;
+                    return self.enqueue_to_start(channel, die);
                 }
                 startable = locks;
             }
@@ -334,10 +328,10 @@ where
         let entry = &mut self.flash.ops[op as usize];
         let old = std::mem::replace(&mut entry.plane, plane);
         let (class, host) = (entry.class, entry.is_host());
-        let (from, to) = (self.flash.die_of(old), self.flash.die_of(plane));
-        let (from_channel, to_channel) = (self.flash.channel_of(from), self.flash.channel_of(to));
-        self.flash.channels[from_channel].host_operations -= u32::from(host);
-        self.flash.channels[to_channel].host_operations += u32::from(host);
+        if host {
+            self.flash.host_operation_leaves(old);
+            self.flash.host_operation_comes(self.flash.die_of(plane), host);
+        }
         self.queue_op(op, plane, class);
     }
 

@@ -188,13 +188,6 @@ impl Flash {
         self.dies[die as usize].channel as usize
     }
 
-    /// The planes of a die, as indices.
-    #[inline]
-    pub(crate) fn planes_of(&self, die: DieIx) -> std::ops::Range<usize> {
-        let planes = self.device.geometry.planes_per_die as usize;
-        die as usize * planes..(die as usize + 1) * planes
-    }
-
     /// The die of a plane.
     #[inline]
     pub(crate) fn die_of(&self, plane: PlaneIx) -> DieIx {

@@ -8,7 +8,7 @@
 use crate::event::EXTRA_SLOTS;
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::flash::bus::{Queued, Wants};
+use crate::flash::bus::Wants;
 use crate::flash::die::Phase;
 use crate::flash::line::Line;
 use crate::flash::op::{Class, Owner};
@@ -146,8 +146,7 @@ where
             return self.empty_register(die);
         }
         self.flash.registers[die as usize].queued = true;
-        let arrival = self.flash.next_arrival();
-        self.enqueue_for_channel(channel, Queued { die, wants: Wants::Empty, arrival });
+        self.enqueue_for_channel(channel, die, Wants::Empty);
     }
 
     /// The channel, which is free, takes the next page of a die.

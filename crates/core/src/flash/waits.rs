@@ -145,36 +145,27 @@ where
     pub(super) fn mark_blocked(&mut self, die: DieIx) {
         let state = &self.flash.dies[die as usize];
         if state.running == NONE && !state.blocked {
-            self.block(die);
+            self.set_blocked::<true>(die);
         }
-    }
-
-    #[inline(never)]
-    fn block(&mut self, die: DieIx) {
-        let (planes, used, now) = (self.flash.planes_of(die), self.flash.used, self.flash.now);
-        let state = &mut self.flash.dies[die as usize];
-        state.blocked = true;
-        let channel = &mut self.flash.channels[state.channel as usize];
-        channel.settle(now);
-        self.flash.planes[planes].iter_mut().for_each(|plane| plane.begin_to_wait(channel, used, now));
     }
 
     /// A die that is about to run something waits no more.
     #[inline(always)]
     pub(super) fn mark_running(&mut self, die: DieIx) {
         if self.flash.dies[die as usize].blocked {
-            self.unblock(die);
+            self.set_blocked::<false>(die);
         }
     }
 
     #[inline(never)]
-    fn unblock(&mut self, die: DieIx) {
-        let (planes, used, now) = (self.flash.planes_of(die), self.flash.used, self.flash.now);
+    fn set_blocked<const BLOCKED: bool>(&mut self, die: DieIx) {
+        let (planes, used, now) = (self.planes_of(die), self.flash.used, self.flash.now);
         let state = &mut self.flash.dies[die as usize];
-        state.blocked = false;
+        state.blocked = BLOCKED;
         let channel = &mut self.flash.channels[state.channel as usize];
         channel.settle(now);
-        self.flash.planes[planes].iter_mut().for_each(|plane| plane.end_to_wait(channel, used, now));
+        let planes = &mut self.flash.planes[planes.start as usize..planes.end as usize];
+        planes.iter_mut().for_each(|plane| plane.set_waiting::<BLOCKED>(channel, used, now));
     }
 
     /// Notes whether a GC locks a plane from now on.
@@ -190,9 +181,9 @@ where
         }
         let channel = &mut self.flash.channels[die.channel as usize];
         channel.settle(now);
-        queues.end_to_wait(channel, used, now);
+        queues.set_waiting::<false>(channel, used, now);
         queues.set_locked(locked, now);
-        queues.begin_to_wait(channel, used, now);
+        queues.set_waiting::<true>(channel, used, now);
     }
 
     /// Adds an operation's own phases to its attribution. What is left of its time on the die went to its partners.

@@ -188,7 +188,7 @@ where
         let mut count = 0;
         for (queue, op) in firsts.into_iter().enumerate().filter(|&(_, op)| op != NONE) {
             let Op { class, arrival, owner, .. } = self.flash.ops[op as usize];
-            let plane = self.flash.planes_of(die).start as PlaneIx;
+            let plane = self.planes_of(die).start;
             let urgent = matches!(owner, Owner::Gc(of) if self.flash.is_urgent(of));
             candidates.push(Candidate { class, plane, arrival, urgent, continues: false, data: true });
             queues[count] = queue;

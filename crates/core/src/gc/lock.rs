@@ -5,6 +5,7 @@ use crate::attribution::trail::NOBODY;
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
+use crate::flash::bus::Wants;
 use crate::flash::op::{Class, GC_BITS, LOCK_BITS, READ_BITS, class_bits};
 use crate::flash::upper::{Locks, Upper};
 use crate::ftl::above::{Above, WithFtl};
@@ -73,7 +74,7 @@ where
         if shared || (locked_by == NONE && self.channel_free(channel as usize, die)) {
             self.grant_channel(channel as usize, plane);
         } else {
-            self.enqueue_for_lock(channel as usize, plane);
+            self.enqueue_for_channel(channel as usize, die, Wants::Claim(plane));
         }
     }
 

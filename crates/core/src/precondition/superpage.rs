@@ -58,7 +58,7 @@ where
     /// The plane of a die that is collected next, if the die or any of its planes has less erased space than a level.
     pub(super) fn short_plane_of(&self, die: DieIx, level: StartLevel) -> Option<PlaneIx> {
         let tables = &self.up.ftl.tables;
-        let planes = || self.flash.planes_of(die).map(|plane| plane as PlaneIx);
+        let planes = || self.planes_of(die);
         let least = planes().min_by_key(|&plane| tables.free_pages(plane))?;
         let is_short = match level {
             // A plane that has no room itself does not wait for the others.
