@@ -68,7 +68,7 @@ impl Place<'_> {
 #[derive(Debug)]
 pub(crate) struct Latencies {
     waits: Vec<Waits>,
-    attributions: Vec<Attribution>,
+    pub attributions: Vec<Attribution>,
 }
 
 impl Latencies {
@@ -86,18 +86,6 @@ impl Latencies {
                 self.waits.push(Waits::NONE);
             }
         }
-    }
-
-    /// What an operation's latency is attributed to so far.
-    #[inline(always)]
-    pub fn attribution(&self, op: u32) -> &Attribution {
-        &self.attributions[op as usize]
-    }
-
-    /// The same, to add to.
-    #[inline(always)]
-    pub fn attribution_mut(&mut self, op: u32) -> &mut Attribution {
-        &mut self.attributions[op as usize]
     }
 
     /// Copies the counters of what an operation waits for from now on.

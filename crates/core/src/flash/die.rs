@@ -106,6 +106,24 @@ impl OperationProgress {
     pub fn done_at(&self, now: Ns) -> Ns {
         (self.done + now.saturating_sub(self.started)).min(self.total)
     }
+
+    /// When it ends by itself.
+    pub fn end(&self) -> Ns {
+        self.started + (self.total - self.done)
+    }
+
+    /// When the step that runs now ends by itself. At a boundary the step that is about to begin has not begun; with
+    /// `begun` it has if the work has just gone on, so that each time it does a step gets done.
+    pub fn step_end(&self, now: Ns, begun: bool) -> Ns {
+        let done = self.done_at(now);
+        let into_step = done % self.step;
+        let now = now.max(self.started);
+        let just_on = done == self.done;
+        if into_step == 0 && !(just_on && (begun || !self.was_cut)) {
+            return now;
+        }
+        (now + self.step - into_step).min(self.end())
+    }
 }
 
 /// A die: the unit that executes one operation at a time. What every event looks at comes first, in one cache line.

@@ -358,12 +358,12 @@ where
             let waited = now - entry.since;
             entry.since = now;
             let class = entry.class;
-            self.flash.latencies.attribution_mut(op).add(SPACE, waited);
+            self.flash.latencies.attributions[op as usize].add(SPACE, waited);
             if waited > 0 && !self.flash.traits.gc_ideal {
                 self.note_gc_blocked(op);
             }
             if Self::TRACED {
-                self.flash.latencies.attribution_mut(op).trace(now - waited, now, plane, Passing::Own(SPACE as u8));
+                self.flash.latencies.attributions[op as usize].trace(now - waited, now, plane, Passing::Own(SPACE as u8));
             }
             self.flash.planes[plane as usize].lines[class as usize].push_first(&mut self.flash.ops, op);
             if self.flash.ops[op as usize].is_attributed() {
@@ -450,7 +450,10 @@ where
                 self.claim_channel(die, Phase::TransferOut);
             }
             Phase::CopybackRead => self.claim_channel(die, Phase::CopybackRead),
-            Phase::TransferOut => self.part_transferred(die),
+            Phase::TransferOut => {
+                self.end_transfer(die);
+                self.serve_channel(self.flash.channel_of(die));
+            }
             Phase::ArrayProgram | Phase::Erase => match self.operation_event(die) {
                 ProgressEvent::Ended => self.finish(die, op),
                 ProgressEvent::Cut | ProgressEvent::Asked => {}
@@ -494,11 +497,6 @@ where
     }
 
     /// The transfer of one part of a read ended; the next part's follows, or the read is done.
-    fn part_transferred(&mut self, die: DieIx) {
-        self.end_transfer(die);
-        self.serve_channel(self.flash.channel_of(die));
-    }
-
     fn end_transfer(&mut self, die: DieIx) {
         let state = &self.flash.dies[die as usize];
         let (lead, part) = (state.running, state.part);

@@ -46,13 +46,13 @@ impl Flash {
     /// What an operation's latency is attributed to so far.
     #[inline(always)]
     pub(crate) fn attribution(&self, op: u32) -> &Attribution {
-        self.latencies.attribution(op)
+        &self.latencies.attributions[op as usize]
     }
 
     /// The same, to add to.
     #[inline(always)]
     pub(crate) fn attribution_mut(&mut self, op: u32) -> &mut Attribution {
-        self.latencies.attribution_mut(op)
+        &mut self.latencies.attributions[op as usize]
     }
 
     /// The bit of a plane and a class in the masks of its die.
@@ -133,8 +133,7 @@ impl Flash {
 
     /// Array time that it still takes, if nothing cuts it.
     pub(crate) fn operation_left_ns(&self, die: DieIx) -> Ns {
-        let progress = self.progress(die);
-        (progress.total - progress.done_at(self.now)) + progress.started.saturating_sub(self.now)
+        self.progress(die).end() - self.now
     }
 
     /// A die has no erase to run any more.

@@ -7,7 +7,7 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::{Keep, Serve, Suspension};
 use crate::flash::die::Phase;
-use crate::flash::op::{Class, READ_BITS, class_bits};
+use crate::flash::op::{Class, OpKind, READ_BITS, class_bits};
 use crate::flash::upper::Upper;
 use crate::ids::{DieIx, NONE};
 use crate::units::Ns;
@@ -53,9 +53,8 @@ where
         }
         // Before the array works there is nothing to cut: the command is still under way.
         if self.flash.now < state.progress.first_started {
-            let progress = &mut self.flash.dies[die as usize].progress;
-            progress.ask_at = progress.first_started;
-            return self.schedule_operation(die);
+            let first_started = state.progress.first_started;
+            return self.ask_again(die, first_started);
         }
         let answer = self.suspend(die);
         if self.flash.dies[die as usize].phase == Phase::Erase {
@@ -65,11 +64,7 @@ where
             Suspension::No => {}
             Suspension::Now(keep, serve) => self.cut(die, keep, serve),
             Suspension::AtBoundary(serve) => self.cut_at_boundary(die, serve),
-            Suspension::AskAt(at) => {
-                let progress = &mut self.flash.dies[die as usize].progress;
-                progress.ask_at = at.max(self.flash.now + 1);
-                self.schedule_operation(die);
-            }
+            Suspension::AskAt(at) => self.ask_again(die, at.max(self.flash.now + 1)),
         }
     }
 
@@ -95,44 +90,28 @@ where
             state.progress.pending_since = begins;
         }
         if state.ready & class_bits(Class::HostRead) != 0 {
-            state.progress.ask_at = begins;
-            self.schedule_operation(die);
+            self.ask_again(die, begins);
         }
-    }
-
-    /// When the running operation ends by itself.
-    fn operation_end(&self, die: DieIx) -> Ns {
-        let progress = &self.flash.dies[die as usize].progress;
-        progress.started + (progress.total - progress.done)
-    }
-
-    /// When the step that runs now ends by itself. At a boundary the step that is about to begin has not begun; with
-    /// `begun` it has if the work has just gone on, so that each time it does a step gets done.
-    fn step_end(&self, die: DieIx, begun: bool) -> Ns {
-        let progress = &self.flash.dies[die as usize].progress;
-        let done = progress.done_at(self.flash.now);
-        let into_step = done % progress.step;
-        let now = self.flash.now.max(progress.started);
-        let just_on = done == progress.done;
-        if into_step == 0 && !(just_on && (begun || !progress.was_cut)) {
-            return now;
-        }
-        (now + progress.step - into_step).min(self.operation_end(die))
     }
 
     fn schedule_operation(&mut self, die: DieIx) {
         let progress = &self.flash.dies[die as usize].progress;
-        let end = if progress.cut_at_boundary { self.step_end(die, true) } else { self.operation_end(die) };
-        self.queue.schedule(die as usize, end.min(self.flash.dies[die as usize].progress.ask_at));
+        let end = if progress.cut_at_boundary { progress.step_end(self.flash.now, true) } else { progress.end() };
+        self.queue.schedule(die as usize, end.min(progress.ask_at));
+    }
+
+    /// Asks whether the running operation makes way, at this time.
+    fn ask_again(&mut self, die: DieIx, at: Ns) {
+        self.flash.dies[die as usize].progress.ask_at = at;
+        self.schedule_operation(die);
     }
 
     fn cut(&mut self, die: DieIx, keep: Keep, serve: Serve) {
         let now = self.flash.now;
-        let step_end = self.step_end(die, false);
         let for_free = keep == Keep::ProgressForFree;
         let suspend_ns = if for_free { 0 } else { self.flash.device.timing.suspend_ns };
-        let end = (now + suspend_ns).min(step_end);
         let progress = &self.flash.dies[die as usize].progress;
+        let step_end = progress.step_end(now, false);
         let mut done = progress.done_at(now);
         // Nothing is up that would have to come down before a step begins.
         let in_step = step_end > now.max(progress.started);
@@ -147,7 +126,7 @@ where
             repeats |= done > kept;
             done = kept;
         }
-        if done == self.flash.dies[die as usize].progress.total {
+        if done == progress.total {
             return;
         }
         self.settle_die(die);
@@ -161,18 +140,15 @@ where
         state.progress.ask_at = Ns::MAX;
         state.phase = Phase::Suspending;
         state.traffic = TrafficClass::Suspend;
-        self.queue.schedule(die as usize, end);
+        self.queue.schedule(die as usize, (now + suspend_ns).min(step_end));
     }
 
     fn cut_at_boundary(&mut self, die: DieIx, serve: Serve) {
-        if self.step_end(die, true) >= self.operation_end(die) {
-            return;
-        }
         let progress = &mut self.flash.dies[die as usize].progress;
-        progress.cut_at_boundary = true;
-        progress.serve = serve;
-        progress.ask_at = Ns::MAX;
-        self.schedule_operation(die);
+        if progress.step_end(self.flash.now, true) < progress.end() {
+            (progress.cut_at_boundary, progress.serve) = (true, serve);
+            self.ask_again(die, Ns::MAX);
+        }
     }
 
     fn note_cut(&mut self, die: DieIx) {
@@ -200,13 +176,13 @@ where
     /// The event of a running operation: its end, the boundary at which it is cut, or a question to ask.
     pub(super) fn operation_event(&mut self, die: DieIx) -> ProgressEvent {
         let now = self.flash.now;
-        if now >= self.operation_end(die) {
-            if self.flash.dies[die as usize].progress.was_cut {
+        let state = &mut self.flash.dies[die as usize];
+        if now >= state.progress.end() {
+            if state.progress.was_cut {
                 self.note_delay(die);
             }
             return ProgressEvent::Ended;
         }
-        let state = &mut self.flash.dies[die as usize];
         if state.progress.cut_at_boundary {
             state.progress.done = state.progress.done_at(now);
             state.progress.repeats = false;
@@ -215,9 +191,8 @@ where
             self.suspended(die);
             return ProgressEvent::Cut;
         }
-        state.progress.ask_at = Ns::MAX;
         let waits = state.ready & class_bits(Class::HostRead) != 0;
-        self.schedule_operation(die);
+        self.ask_again(die, Ns::MAX);
         self.consider_suspension(die);
         if waits { ProgressEvent::Asked } else { ProgressEvent::Stale }
     }
@@ -259,19 +234,18 @@ where
     pub(super) fn resume(&mut self, die: DieIx) {
         self.settle_die(die);
         self.mark_running(die);
-        let now = self.flash.now;
         let timing = &self.flash.device.timing;
-        let (resume_ns, verify_ns) = (timing.resume_ns, timing.verify_ns);
         let state = &mut self.flash.dies[die as usize];
         state.running = std::mem::replace(&mut state.suspended, NONE);
         state.part = state.running;
-        self.flash.ops[state.running as usize].other_traffic = Some(TrafficClass::Suspend);
-        let op = self.flash.ops[state.running as usize];
-        state.phase = if op.kind == crate::flash::op::OpKind::Erase { Phase::Erase } else { Phase::ArrayProgram };
+        let op = &mut self.flash.ops[state.running as usize];
+        op.other_traffic = Some(TrafficClass::Suspend);
+        state.phase = if op.kind == OpKind::Erase { Phase::Erase } else { Phase::ArrayProgram };
         state.traffic = op.traffic;
-        let ramp = if state.progress.for_free || state.progress.done.is_multiple_of(state.progress.step) { 0 } else { resume_ns };
-        let verify = if state.progress.repeats && state.phase == Phase::Erase { verify_ns } else { 0 };
-        state.progress.started = now + ramp + verify;
+        let progress = &mut state.progress;
+        let ramp = if progress.for_free || progress.done.is_multiple_of(progress.step) { 0 } else { timing.resume_ns };
+        let verify = if progress.repeats && state.phase == Phase::Erase { timing.verify_ns } else { 0 };
+        progress.started = self.flash.now + ramp + verify;
         self.update_masked(die);
         self.schedule_operation(die);
         // A read that the answer did not let in, or that came at this instant, may ask again.

@@ -24,14 +24,15 @@ where
             return;
         }
         let Times { command, array, transfer } = self.times(&entry);
-        let before = self.flash.latencies.attribution(op).trail().iter().filter(|passage| !matches!(passage.what, Passing::ForChannel(_)));
+        let before =
+            self.flash.latencies.attributions[op as usize].trail().iter().filter(|passage| !matches!(passage.what, Passing::ForChannel(_)));
         let issued = before.map(|passage| passage.to).fold(entry.born, Ns::max);
         let (array, transfer) = match entry.kind {
             OpKind::Read => ((issued + command, issued + command + array), (now - transfer, now)),
             OpKind::Program => ((now - array, now), (issued + command, issued + command + transfer)),
             OpKind::Copyback | OpKind::Erase => return,
         };
-        let attribution = self.flash.latencies.attribution_mut(op);
+        let attribution = &mut self.flash.latencies.attributions[op as usize];
         attribution.trace(issued, issued + command, entry.plane, Passing::Own(COMMAND as u8));
         attribution.trace(array.0, array.1, entry.plane, Passing::Own(ARRAY as u8));
         attribution.trace(transfer.0, transfer.1, entry.plane, Passing::Own(TRANSFER as u8));

@@ -88,7 +88,7 @@ where
         channel.settle(*now);
         let blocked = latencies.end_wait(op, Place { queues, die, channel }, *used, *now);
         if Self::TRACED {
-            latencies.attribution_mut(op).trace(ops[op as usize].since, *now, plane, Passing::InQueue(plane));
+            latencies.attributions[op as usize].trace(ops[op as usize].since, *now, plane, Passing::InQueue(plane));
         }
         if blocked {
             self.note_gc_blocked(op);
@@ -118,7 +118,7 @@ where
             channel.settle(now);
             let locked = self.flash.latencies.end_channel_wait(op, channel, self.flash.used, now);
             if Self::TRACED {
-                self.flash.latencies.attribution_mut(op).trace(entry.since, now, entry.plane, Passing::ForChannel(entry.plane));
+                self.flash.latencies.attributions[op as usize].trace(entry.since, now, entry.plane, Passing::ForChannel(entry.plane));
             }
             if locked && channel.locked_by != die {
                 self.note_gc_blocked(op);
@@ -198,7 +198,7 @@ where
             return;
         }
         let Times { command, array, transfer } = self.times(&entry);
-        let attribution = self.flash.latencies.attribution_mut(op);
+        let attribution = &mut self.flash.latencies.attributions[op as usize];
         attribution.add(COMMAND, command);
         attribution.add(ARRAY, array);
         attribution.add(TRANSFER, transfer);
