@@ -10,7 +10,7 @@ use crate::flash::die::Phase;
 use crate::flash::line::Line;
 use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, LOCK_BITS, OpKind, Owner, READ_BITS};
 use crate::flash::suspend::ProgressEvent;
-use crate::flash::upper::{Assembles, Background, Bind, Binds, Ends, Locks, Places, Upper};
+use crate::flash::upper::{Background, Bind, Binds, Locks, Steps, Upper};
 use crate::flash::{TIMERS, Times};
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx};
 use crate::timer::Timer;

@@ -12,7 +12,7 @@ use crate::flash::bus::Wants;
 use crate::flash::die::Phase;
 use crate::flash::line::Line;
 use crate::flash::op::{Class, Owner};
-use crate::flash::upper::{Ends, ReadsAhead, Upper};
+use crate::flash::upper::{Steps, Upper};
 use crate::ids::{DieIx, NONE, PlaneIx};
 
 /// The cache registers of a die's planes.

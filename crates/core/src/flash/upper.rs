@@ -19,12 +19,6 @@ pub enum Bind {
     Gone,
 }
 
-/// The end of operations.
-pub trait Ends {
-    /// An operation is done: its effects are recorded, and its owner learns of it.
-    fn done(&mut self, op: u32);
-}
-
 /// The requests that operations serve. Every tier may tell of them.
 pub trait Served {
     /// A GC has made an operation wait.
@@ -43,8 +37,12 @@ pub trait Background {
     fn give_program_up(&mut self, op: u32);
 }
 
-/// Where pages are, once operations start.
+/// Where pages are, once operations start; and, where programs have no place when they are enqueued, the places that they get.
 pub trait Binds {
+    /// Whether an operation may be enqueued. If not, the firmware keeps it until it has a place for it.
+    fn accepts(&mut self, op: u32) -> bool;
+    /// A die that runs nothing may start something. Asked instead of starting what is queued, where programs have no place before.
+    fn start_late_bound(&mut self, die: DieIx);
     /// An operation is about to start at a die.
     fn bind(&mut self, die: DieIx, op: u32) -> Bind;
     /// The page offset that a waiting operation would have if it joined `lead` now, unless it can't.
@@ -57,14 +55,6 @@ pub trait Binds {
     fn erase_count(&self, block: BlockIx) -> u32;
 }
 
-/// The places of programs that have none when they are enqueued.
-pub trait Places {
-    /// Whether an operation may be enqueued. If not, the firmware keeps it until it has a place for it.
-    fn accepts(&mut self, op: u32) -> bool;
-    /// A die that runs nothing may start something. Asked instead of starting what is queued, where programs have no place before.
-    fn start_late_bound(&mut self, die: DieIx);
-}
-
 /// Locks on planes, dies and channels.
 pub trait Locks {
     /// The work of a die that is masked by what locks its planes and by what its programs wait for.
@@ -75,17 +65,16 @@ pub trait Locks {
     fn recategorize(&mut self, die: DieIx);
 }
 
-/// Programs that wait for each other. Called only where they do.
-pub trait Assembles {
-    /// The programs that wait at a die have changed.
+/// The steps of GCs, and the programs that these and others may fill together.
+pub trait Steps {
+    /// Work without an operation was picked: a step that is chosen now, or a lock request. Returns whether the die is now busy.
+    fn take_step(&mut self, plane: PlaneIx, class: Class) -> bool;
+    /// The programs that wait at a die have changed. Called only where programs wait for each other.
     fn programs_changed(&mut self, die: DieIx);
-    /// All parts of what a die ran are done.
+    /// All parts of what a die ran are done. Called only where programs wait for each other.
     fn programs_ended(&mut self, die: DieIx);
-}
-
-/// A GC that reads pages before those before them are programmed. Called only where one does.
-pub trait ReadsAhead {
-    /// A page that a plane's GC reads has left the array for its register.
+    /// A page that a plane's GC reads has left the array for its register. Called only where a GC reads pages before those before
+    /// them are programmed, as the next.
     fn read_left_array(&mut self, plane: PlaneIx);
     /// The die is free for the next read of a plane's GC.
     fn reads_on(&mut self, plane: PlaneIx);
@@ -100,11 +89,11 @@ pub trait Traces {
 }
 
 /// The firmware, as the flash knows it.
-pub trait Upper: Ends + Served + Background + Binds + Places + Locks + Assembles + ReadsAhead + Traces {
+pub trait Upper: Served + Background + Binds + Locks + Steps + Traces {
     /// Whether the observer traces what goes on.
     const TRACED: bool;
-    /// Work without an operation was picked: a step that is chosen now, or a lock request. Returns whether the die is now busy.
-    fn take_step(&mut self, plane: PlaneIx, class: Class) -> bool;
+    /// An operation is done: its effects are recorded, and its owner learns of it.
+    fn done(&mut self, op: u32);
     /// Which of the candidates at an idle die starts.
     fn prefer_at_die(&mut self, candidates: &[Candidate]) -> usize;
     /// Which of the candidates at a free channel is served.

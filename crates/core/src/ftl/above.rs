@@ -4,7 +4,6 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
-use crate::flash::op::Class;
 use crate::flash::upper::{Background, Served, Upper};
 use crate::ftl::state::Ftl;
 use crate::ids::{BlockIx, DieIx, PlaneIx, Ppn};
@@ -52,12 +51,8 @@ where
     const TRACED: bool = <<Self as Context>::Observer as Observer>::TRACED;
 
     #[inline(always)]
-    fn take_step(&mut self, plane: PlaneIx, class: Class) -> bool {
-        if class == Class::Lock {
-            self.lock_die(plane);
-            return false;
-        }
-        self.gc_step(plane)
+    fn done(&mut self, op: u32) {
+        self.operation_done(op);
     }
 
     #[inline(always)]

@@ -15,6 +15,32 @@ where
     Self: Above,
 {
     #[inline(always)]
+    fn accepts(&mut self, op: u32) -> bool {
+        let late_bound = self.flash.traits.late_bound && self.flash.ops[op as usize].kind == OpKind::Program;
+        if late_bound {
+            self.wait_for_place(op);
+        }
+        !late_bound
+    }
+
+    #[cold]
+    fn start_late_bound(&mut self, die: DieIx) {
+        loop {
+            let placed = self.offer(die);
+            let ready = self.flash.ready(die);
+            self.start_queued(die);
+            if placed != NONE {
+                self.note_wait(placed);
+                self.go_on_after(placed);
+            }
+            // If a step of GC came to nothing, the die is offered the pages again.
+            if self.flash.is_running(die) || self.flash.is_suspended(die) || self.flash.ready(die) == ready {
+                return;
+            }
+        }
+    }
+
+    #[inline(always)]
     fn bind(&mut self, die: DieIx, op: u32) -> Bind {
         let entry = &self.flash.ops[op as usize];
         let (kind, class, owner, home, lpn) = (entry.kind, entry.class, entry.owner, entry.plane, entry.tag);

@@ -3,17 +3,17 @@
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, OpKind, Owner};
-use crate::flash::upper::Ends;
 use crate::ftl::above::{Above, WithFtl};
 use crate::ids::{NONE, PlaneIx};
 use crate::observe::TrafficClass;
 
-impl<Q: EventQueue, U> Ends for Engine<Q, WithFtl<U>>
+impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
+    /// An operation is done.
     #[inline(always)]
-    fn done(&mut self, op: u32) {
+    pub(super) fn operation_done(&mut self, op: u32) {
         if self.is_read_again(op) {
             return;
         }
@@ -51,12 +51,7 @@ where
             self.leave_channel(plane);
         }
     }
-}
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
-where
-    Self: Above,
-{
     /// Records a completed program of the host's or the buffer's. Returns the plane of the copy before, if that is another one.
     fn programmed(&mut self, op: u32) -> PlaneIx {
         let mut left = NONE;

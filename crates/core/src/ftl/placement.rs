@@ -9,8 +9,8 @@ use crate::attribution::trail::Passing;
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::flash::op::{Class, Op, OpKind, Owner};
-use crate::flash::upper::{Places, Upper};
+use crate::flash::op::{Class, Op, Owner};
+use crate::flash::upper::Upper;
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::late_bound::{BACKGROUND, EMERGENCY, EXTERNAL, LateBound};
@@ -40,7 +40,7 @@ where
 
     /// A program waits for its place, or gets it at once.
     #[cold]
-    fn wait_for_place(&mut self, op: u32) {
+    pub(super) fn wait_for_place(&mut self, op: u32) {
         let queue = match self.flash.ops[op as usize].owner {
             Owner::Gc(plane) if self.flash.is_urgent(plane) => EMERGENCY,
             Owner::Gc(_) => BACKGROUND,
@@ -63,7 +63,7 @@ where
     }
 
     /// A program has got its place; if it is a GC's, its plane may read another page.
-    fn go_on_after(&mut self, op: u32) {
+    pub(super) fn go_on_after(&mut self, op: u32) {
         if let Owner::Gc(plane) = self.flash.ops[op as usize].owner {
             self.try_start(self.flash.die_of(plane));
         }
@@ -146,7 +146,7 @@ where
 
     /// Offers a die that runs nothing the first pages of the queues, and its own work. Returns the program that has got a place
     /// there; `NONE` if none has. Others may have got theirs elsewhere.
-    fn offer(&mut self, die: DieIx) -> u32 {
+    pub(super) fn offer(&mut self, die: DieIx) -> u32 {
         let late_bound = self.up.ftl.late_bound.as_ref().expect("a design with late-bound allocation");
         if late_bound.queues.iter().all(VecDeque::is_empty) || !self.seen().could_also_begin(die) {
             return NONE;
@@ -215,37 +215,6 @@ where
         let is_its = |op: u32| ops[op as usize].owner == Owner::Gc(plane);
         emergency.extend(background.iter().copied().filter(|&op| is_its(op)));
         background.retain(|&op| !is_its(op));
-    }
-}
-
-impl<Q: EventQueue, U> Places for Engine<Q, WithFtl<U>>
-where
-    Self: Above,
-{
-    #[cold]
-    fn start_late_bound(&mut self, die: DieIx) {
-        loop {
-            let placed = self.offer(die);
-            let ready = self.flash.ready(die);
-            self.start_queued(die);
-            if placed != NONE {
-                self.note_wait(placed);
-                self.go_on_after(placed);
-            }
-            // If a step of GC came to nothing, the die is offered the pages again.
-            if self.flash.is_running(die) || self.flash.is_suspended(die) || self.flash.ready(die) == ready {
-                return;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn accepts(&mut self, op: u32) -> bool {
-        let late_bound = self.flash.traits.late_bound && self.flash.ops[op as usize].kind == OpKind::Program;
-        if late_bound {
-            self.wait_for_place(op);
-        }
-        !late_bound
     }
 }
 

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::Class;
-use crate::flash::upper::{Assembles, ReadsAhead};
+use crate::flash::upper::Steps;
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
@@ -72,25 +72,5 @@ where
     fn has_room_for_gc(&mut self, plane: PlaneIx) -> bool {
         let write_point = self.write_point(plane, NONE, true);
         self.up.ftl.tables.can_take(plane, write_point, Claimant::Gc)
-    }
-}
-
-impl<Q: EventQueue, U> ReadsAhead for Engine<Q, WithFtl<U>>
-where
-    Self: Above,
-{
-    #[cold]
-    fn read_left_array(&mut self, plane: PlaneIx) {
-        let gc = &mut self.up.ftl.gc.planes[plane as usize];
-        gc.reads = false;
-        gc.in_registers += 1;
-    }
-
-    #[cold]
-    fn reads_on(&mut self, plane: PlaneIx) {
-        let gc = &self.up.ftl.gc.planes[plane as usize];
-        let all_read = || !self.up.ftl.tables.has_valid(gc.unseen);
-        let full = gc.in_ram + gc.in_registers >= self.flash.traits.gc_reads_ahead || gc.in_registers > 0 && all_read();
-        if full { self.gc_pauses(plane) } else { self.gc_page_done(plane) }
     }
 }

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::Class;
-use crate::flash::upper::Assembles;
+use crate::flash::upper::Steps;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{Collection, Gc, GcState, Reason};
 use crate::ids::{PlaneIx, Pool};

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
-use crate::flash::upper::{Assembles, ReadsAhead, Upper};
+use crate::flash::upper::{Steps, Upper};
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{GcState, Reason};
 use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
@@ -244,10 +244,19 @@ where
     }
 }
 
-impl<Q: EventQueue, U> Assembles for Engine<Q, WithFtl<U>>
+impl<Q: EventQueue, U> Steps for Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
+    #[inline(always)]
+    fn take_step(&mut self, plane: PlaneIx, class: Class) -> bool {
+        if class == Class::Lock {
+            self.lock_die(plane);
+            return false;
+        }
+        self.gc_step(plane)
+    }
+
     #[cold]
     fn programs_changed(&mut self, die: DieIx) {
         self.assemble(die);
@@ -262,5 +271,20 @@ where
         } else {
             self.consider_gc_of_die(die);
         }
+    }
+
+    #[cold]
+    fn read_left_array(&mut self, plane: PlaneIx) {
+        let gc = &mut self.up.ftl.gc.planes[plane as usize];
+        gc.reads = false;
+        gc.in_registers += 1;
+    }
+
+    #[cold]
+    fn reads_on(&mut self, plane: PlaneIx) {
+        let gc = &self.up.ftl.gc.planes[plane as usize];
+        let all_read = || !self.up.ftl.tables.has_valid(gc.unseen);
+        let full = gc.in_ram + gc.in_registers >= self.flash.traits.gc_reads_ahead || gc.in_registers > 0 && all_read();
+        if full { self.gc_pauses(plane) } else { self.gc_page_done(plane) }
     }
 }
