@@ -23,16 +23,23 @@ struct Change {
     gc: u64,
 }
 
+/// Where a request waits.
+#[derive(Clone, Copy)]
+enum At {
+    Die,
+    Channel,
+}
+
 /// Puts request timelines together from what a tracing observer is given.
 #[derive(Debug)]
 pub struct TraceBuilder {
     planes_per_die: u32,
     dies_per_channel: u32,
     in_flight: VecDeque<InFlight>,
-    /// Of each die, in order and without overlap.
-    runs: Vec<VecDeque<Run>>,
-    /// Of each channel, in order and without overlap.
-    uses: Vec<VecDeque<Use>>,
+    /// What each die has run, as waits for it would be: in order and without overlap, in no plane.
+    runs: Vec<VecDeque<Segment>>,
+    /// The same of what each channel has carried.
+    uses: Vec<VecDeque<Segment>>,
     /// Of each channel, what it counts as while it carries nothing.
     idles: Vec<VecDeque<Change>>,
     /// Of each plane, who has locked it.
@@ -68,22 +75,18 @@ impl TraceBuilder {
 
     /// See `Observer::die_ran`.
     pub fn die_ran(&mut self, run: &Run) {
-        let since = self.oldest(run.to);
-        let past = &mut self.runs[run.die as usize];
-        while past.front().is_some_and(|run| run.to <= since) {
-            past.pop_front();
-        }
-        past.push_back(*run);
+        let &Run { from, to, die, plane, traffic, gc, page, request, .. } = run;
+        let alone = Segment::alone(from, to, DIE + traffic as usize, NONE);
+        let since = self.oldest(to);
+        keep(&mut self.runs[die as usize], since, Segment { by_plane: plane, gc, page, request, ..alone });
     }
 
     /// See `Observer::channel_used`.
     pub fn channel_used(&mut self, used: &Use) {
-        let since = self.oldest(used.from);
-        let past = &mut self.uses[used.channel as usize];
-        while past.front().is_some_and(|used| used.to <= since) {
-            past.pop_front();
-        }
-        past.push_back(*used);
+        let &Use { from, to, channel, traffic, plane } = used;
+        let alone = Segment::alone(from, to, CHANNEL + traffic as usize, NONE);
+        let since = self.oldest(from);
+        keep(&mut self.uses[channel as usize], since, Segment { by_plane: plane, ..alone });
     }
 
     /// See `Observer::channel_idles`.
@@ -151,7 +154,7 @@ impl TraceBuilder {
             let to = edges.filter(|&edge| from < edge && edge < end).min().unwrap_or(end);
             let covering = leftovers.iter().filter(|rest| rest.from <= from && to <= rest.to);
             if let Some(&Passage { plane, what: Passing::Remainder(part), .. }) = covering.min_by_key(|rest| rest.to - rest.from) {
-                self.append(Segment { from, to, part, plane, by_plane: plane, gc: NOBODY, page: NONE, request: NOBODY });
+                self.append(Segment { by_plane: plane, ..Segment::alone(from, to, part.into(), plane) });
             }
             from = to;
         }
@@ -161,44 +164,44 @@ impl TraceBuilder {
         let &Passage { from, to, plane, what } = passage;
         match what {
             Passing::Own(part) | Passing::Remainder(part) => {
-                self.append(Segment { from, to, part, plane, by_plane: NONE, gc: NOBODY, page: NONE, request: NOBODY });
+                self.append(Segment::alone(from, to, part.into(), plane));
             }
-            Passing::ForChannel(_) => self.append_channel_wait(plane, from, to),
-            Passing::InQueue(_) => self.append_queue_wait(plane, from, to),
+            Passing::ForChannel(_) => self.append_wait(plane, At::Channel, from, to),
+            Passing::InQueue(_) => self.append_wait(plane, At::Die, from, to),
         }
     }
 
-    /// A wait in the queue of a plane: for what its die ran; for the GC that had locked it; for the channel.
-    fn append_queue_wait(&mut self, plane: PlaneIx, mut from: Ns, to: Ns) {
-        let die = (plane / self.planes_per_die) as usize;
-        let first = self.runs[die].partition_point(|run| run.to <= from);
-        let mut index = first;
-        while let Some(&run) = self.runs[die].get(index)
-            && run.from < to
+    /// A wait at a plane's die or channel: for what that did, and for what kept it from doing anything.
+    fn append_wait(&mut self, plane: PlaneIx, at: At, mut from: Ns, to: Ns) {
+        let mut index = self.past(plane, at).0.partition_point(|busy| busy.to <= from);
+        while let Some(&busy) = self.past(plane, at).0.get(index)
+            && busy.from < to
         {
-            self.append_idle_die(plane, from, run.from.max(from));
-            let part = (DIE + run.traffic as usize) as u8;
-            let end = run.to.min(to);
-            let Run { gc, page, request, plane: by_plane, .. } = run;
-            self.append(Segment { from: run.from.max(from), to: end, part, plane, by_plane, gc, page, request });
+            let (begin, end) = (busy.from.max(from), busy.to.min(to));
+            self.append_idle(plane, at, from, begin);
+            self.append(Segment { from: begin, to: end, plane, ..busy });
             from = end;
             index += 1;
         }
-        self.append_idle_die(plane, from, to);
+        self.append_idle(plane, at, from, to);
     }
 
-    /// A part of such a wait in which the die ran nothing.
-    fn append_idle_die(&mut self, plane: PlaneIx, mut from: Ns, to: Ns) {
-        let mut index = in_force(&self.locks[plane as usize], from);
+    /// A part of such a wait in which the die ran nothing: for the GC that had locked it, or for the channel; or in which the channel
+    /// carried nothing.
+    fn append_idle(&mut self, plane: PlaneIx, at: At, mut from: Ns, to: Ns) {
+        let mut index = self.past(plane, at).1.partition_point(|change| change.at <= from).saturating_sub(1);
         while from < to {
-            let locked = self.locks[plane as usize][index];
-            let end = self.locks[plane as usize].get(index + 1).map_or(to, |next| next.at.min(to));
+            let past = self.past(plane, at).1;
+            let Change { category, gc, .. } = past[index];
+            let end = past.get(index + 1).map_or(to, |next| next.at.min(to));
             if end > from {
-                if locked.gc == NOBODY {
-                    self.append_channel_wait(plane, from, end);
-                } else {
-                    let part = (DIE + TrafficClass::GcLock as usize) as u8;
-                    self.append(Segment { from, to: end, part, plane, by_plane: plane, gc: locked.gc, page: NONE, request: NOBODY });
+                match at {
+                    At::Die if gc == NOBODY => self.append_wait(plane, At::Channel, from, end),
+                    At::Die => {
+                        let alone = Segment::alone(from, end, DIE + TrafficClass::GcLock as usize, plane);
+                        self.append(Segment { by_plane: plane, gc, ..alone });
+                    }
+                    At::Channel => self.append(Segment { gc, ..Segment::alone(from, end, CHANNEL + usize::from(category), plane) }),
                 }
                 from = end;
             }
@@ -206,37 +209,13 @@ impl TraceBuilder {
         }
     }
 
-    /// A wait for the channel of a plane.
-    fn append_channel_wait(&mut self, plane: PlaneIx, mut from: Ns, to: Ns) {
-        let channel = (plane / self.planes_per_die / self.dies_per_channel) as usize;
-        let mut index = self.uses[channel].partition_point(|used| used.to <= from);
-        while let Some(&used) = self.uses[channel].get(index)
-            && used.from < to
-        {
-            self.append_idle_channel(channel, plane, from, used.from.max(from));
-            let part = (CHANNEL + used.traffic as usize) as u8;
-            let end = used.to.min(to);
-            let segment =
-                Segment { from: used.from.max(from), to: end, part, plane, by_plane: used.plane, gc: NOBODY, page: NONE, request: NOBODY };
-            self.append(segment);
-            from = end;
-            index += 1;
-        }
-        self.append_idle_channel(channel, plane, from, to);
-    }
-
-    /// A part of such a wait in which the channel carried nothing.
-    fn append_idle_channel(&mut self, channel: usize, plane: PlaneIx, mut from: Ns, to: Ns) {
-        let mut index = in_force(&self.idles[channel], from);
-        while from < to {
-            let Change { category, gc, .. } = self.idles[channel][index];
-            let end = self.idles[channel].get(index + 1).map_or(to, |next| next.at.min(to));
-            if end > from {
-                let part = (CHANNEL + usize::from(category)) as u8;
-                self.append(Segment { from, to: end, part, plane, by_plane: NONE, gc, page: NONE, request: NOBODY });
-                from = end;
-            }
-            index += 1;
+    /// What a plane's die or channel did, and what it counted as meanwhile.
+    fn past(&self, plane: PlaneIx, at: At) -> (&VecDeque<Segment>, &VecDeque<Change>) {
+        let die = plane / self.planes_per_die;
+        let channel = (die / self.dies_per_channel) as usize;
+        match at {
+            At::Die => (&self.runs[die as usize], &self.locks[plane as usize]),
+            At::Channel => (&self.uses[channel], &self.idles[channel]),
         }
     }
 
@@ -256,6 +235,14 @@ impl TraceBuilder {
     }
 }
 
+/// Appends what a resource was busy with, and forgets what was over before `since`.
+fn keep(past: &mut VecDeque<Segment>, since: Ns, busy: Segment) {
+    while past.front().is_some_and(|old| old.to <= since) {
+        past.pop_front();
+    }
+    past.push_back(busy);
+}
+
 /// Appends a change, unless nothing changes, and forgets those that were over before `since`.
 fn note(past: &mut VecDeque<Change>, since: Ns, change: Change) {
     while past.get(1).is_some_and(|next| next.at <= since) {
@@ -266,9 +253,4 @@ fn note(past: &mut VecDeque<Change>, since: Ns, change: Change) {
         Some(last) if last.at == change.at => *last = change,
         _ => past.push_back(change),
     }
-}
-
-/// The change that is in force at a time.
-fn in_force(past: &VecDeque<Change>, at: Ns) -> usize {
-    past.partition_point(|change| change.at <= at).saturating_sub(1)
 }

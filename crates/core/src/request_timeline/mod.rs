@@ -10,7 +10,7 @@ mod builder;
 pub use crate::attribution::trail::{GcRecord, NOBODY, Passage, Passing, Run, Use};
 pub use builder::TraceBuilder;
 
-use crate::ids::PlaneIx;
+use crate::ids::{NONE, PlaneIx};
 use crate::units::Ns;
 
 /// A segment of a request timeline.
@@ -32,4 +32,11 @@ pub struct Segment {
     pub page: u32,
     /// The request that it waited for; `NOBODY`: none, or several.
     pub request: u64,
+}
+
+impl Segment {
+    /// A segment in which a request waits for nobody, or nobody is known.
+    fn alone(from: Ns, to: Ns, part: usize, plane: PlaneIx) -> Self {
+        Self { from, to, part: part as u8, plane, by_plane: NONE, gc: NOBODY, page: NONE, request: NOBODY }
+    }
 }
