@@ -208,10 +208,10 @@ where
         let now = self.flash.now;
         let g = &self.flash.device.geometry;
         let observer = self.up.up.up.up.observer();
-        for channel in (0..g.channels).filter(|&channel| self.flash.locked_by(channel as usize) != NONE) {
+        for channel in (0..g.channels).filter(|&channel| self.flash.channel(channel as usize).locked_by != NONE) {
             observer.channel_idles(channel, now, CHANNEL_IDLE, NOBODY);
         }
-        for plane in (0..g.planes()).filter(|&plane| self.flash.is_locked(plane)) {
+        for plane in (0..g.planes()).filter(|&plane| self.flash.queues(plane).locked) {
             observer.plane_locked(plane, now, NOBODY);
         }
     }

@@ -73,7 +73,7 @@ where
         dies.clear();
         for die in self.dies_on(channel) {
             let state = &self.flash.dies[die as usize];
-            let startable = state.ready & !state.masked & !LOCK_BITS;
+            let startable = state.open_work() & !LOCK_BITS;
             if state.running == NONE && startable != 0 && !state.queued && state.suspended == NONE {
                 let oldest = bits(startable).map(|bit| self.candidate(die, bit).arrival).min();
                 dies.push((oldest.unwrap_or(0), die));
@@ -86,7 +86,7 @@ where
             let state = &self.flash.dies[die as usize];
             // A lock request needs no channel, so it is not enqueued; and reads that the lock masked may now be
             // worth a suspension.
-            if state.suspended != NONE || state.ready & !state.masked & LOCK_BITS != 0 {
+            if state.suspended != NONE || state.open_work() & LOCK_BITS != 0 {
                 self.try_start(die);
             } else if state.running != NONE {
                 self.consider_suspension(die);
@@ -146,7 +146,7 @@ where
             let candidate = match entry.wants {
                 Wants::Start => {
                     let die = &self.flash.dies[entry.die as usize];
-                    let startable = if die.running == NONE { die.ready & !die.masked & !LOCK_BITS } else { 0 };
+                    let startable = if die.running == NONE { die.open_work() & !LOCK_BITS } else { 0 };
                     if startable == 0 {
                         // What it waited for was masked meanwhile; it is enqueued again when that ends.
                         self.flash.channels[channel].queue.remove(index);

@@ -155,10 +155,26 @@ pub(crate) struct Die {
 }
 
 impl Die {
+    #[inline]
+    pub fn is_running(&self) -> bool {
+        self.running != NONE
+    }
+
+    #[inline]
+    pub fn is_suspended(&self) -> bool {
+        self.suspended != NONE
+    }
+
+    /// The waiting work that nothing masks.
+    #[inline]
+    pub fn open_work(&self) -> u64 {
+        self.ready & !self.masked
+    }
+
     /// Time since the counters were brought up to date, in which the die ran what it runs now; 0 if that is nothing.
     #[inline]
     pub fn unsettled(&self, now: Ns) -> Ns {
-        if self.running == NONE { 0 } else { now - self.since }
+        if self.is_running() { now - self.since } else { 0 }
     }
 }
 

@@ -105,7 +105,7 @@ where
         self.flash.channels[channel].host_operations += u32::from(host);
         let bit = self.flash.bit(plane, class);
         let state = &self.flash.dies[die as usize];
-        let idle = (state.running == NONE) & (state.suspended == NONE) & ((state.ready & !state.masked | state.masked & bit) == 0);
+        let idle = (state.running == NONE) & (state.suspended == NONE) & ((state.open_work() | state.masked & bit) == 0);
         if idle && self.channel_free(channel, die) {
             // Nothing else could start, so there is nothing to wait for.
             if !self.issue(die, op) && self.flash.dies[die as usize].ready != 0 {
@@ -146,7 +146,7 @@ where
     #[inline(always)]
     pub(super) fn startable(&self, die: DieIx) -> Option<u64> {
         let state = &self.flash.dies[die as usize];
-        let startable = state.ready & !state.masked;
+        let startable = state.open_work();
         if state.suspended == NONE {
             return Some(startable);
         }

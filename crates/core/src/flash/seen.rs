@@ -4,12 +4,31 @@ use crate::attribution::parts::{Attribution, CHANNEL_IDLE, TrafficClass};
 use crate::counters::Counters;
 use crate::event::EXTRA_SLOTS;
 use crate::flash::Flash;
-use crate::flash::die::{OperationProgress, Phase};
+use crate::flash::bus::Channel;
+use crate::flash::die::{Die, PlaneQueues};
 use crate::flash::op::{CLASSES, Class};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
 
 impl Flash {
+    /// A die.
+    #[inline]
+    pub(crate) fn die(&self, die: DieIx) -> &Die {
+        &self.dies[die as usize]
+    }
+
+    /// What waits for a plane.
+    #[inline]
+    pub(crate) fn queues(&self, plane: PlaneIx) -> &PlaneQueues {
+        &self.planes[plane as usize]
+    }
+
+    /// A channel.
+    #[inline]
+    pub(crate) fn channel(&self, channel: usize) -> &Channel {
+        &self.channels[channel]
+    }
+
     /// Number of event slots: of dies, channels, the firmware and registers.
     pub(crate) fn slots(&self) -> usize {
         self.extra_slot(EXTRA_SLOTS as usize) + self.registers.len()
@@ -62,22 +81,10 @@ impl Flash {
         1 << (within * CLASSES as u32 + class as u32)
     }
 
-    /// The waiting work of a die.
-    #[inline]
-    pub(crate) fn ready(&self, die: DieIx) -> u64 {
-        self.dies[die as usize].ready
-    }
-
-    /// The waiting unmasked work of a die.
-    #[inline]
-    pub(crate) fn open_work(&self, die: DieIx) -> u64 {
-        self.dies[die as usize].ready & !self.dies[die as usize].masked
-    }
-
     /// Whether work of a class waits in a plane.
     #[inline]
     pub(crate) fn is_ready(&self, plane: PlaneIx, class: Class) -> bool {
-        self.ready(self.die_of(plane)) & self.bit(plane, class) != 0
+        self.die(self.die_of(plane)).ready & self.bit(plane, class) != 0
     }
 
     /// The operations that wait in a plane's queue of a class, first one first.
@@ -91,51 +98,6 @@ impl Flash {
         self.planes[plane as usize].lines[class as usize].head
     }
 
-    /// Whether programs of a plane wait for an erased page.
-    pub(crate) fn has_space_blocked(&self, plane: PlaneIx) -> bool {
-        !self.planes[plane as usize].space_blocked.is_empty()
-    }
-
-    /// Whether a die runs something.
-    #[inline]
-    pub(crate) fn is_running(&self, die: DieIx) -> bool {
-        self.dies[die as usize].running != NONE
-    }
-
-    /// The operation that a die runs.
-    #[inline]
-    pub(crate) fn running(&self, die: DieIx) -> Option<u32> {
-        Some(self.dies[die as usize].running).filter(|&op| op != NONE)
-    }
-
-    /// What it counts as.
-    #[inline]
-    pub(crate) fn traffic(&self, die: DieIx) -> Option<TrafficClass> {
-        self.is_running(die).then(|| self.dies[die as usize].traffic)
-    }
-
-    /// Which phase a die is in.
-    #[inline]
-    pub(crate) fn phase(&self, die: DieIx) -> Phase {
-        self.dies[die as usize].phase
-    }
-
-    /// Whether a die has a suspended operation.
-    #[inline]
-    pub(crate) fn is_suspended(&self, die: DieIx) -> bool {
-        self.dies[die as usize].suspended != NONE
-    }
-
-    /// The progress of the erase or program of a die.
-    pub(crate) fn progress(&self, die: DieIx) -> &OperationProgress {
-        &self.dies[die as usize].progress
-    }
-
-    /// Array time that it still takes, if nothing cuts it.
-    pub(crate) fn operation_left_ns(&self, die: DieIx) -> Ns {
-        self.progress(die).end() - self.now
-    }
-
     /// A die has no erase to run any more.
     pub(crate) fn no_erase_pends(&mut self, die: DieIx) {
         self.dies[die as usize].progress.pending_since = Ns::MAX;
@@ -145,12 +107,6 @@ impl Flash {
     #[inline]
     pub(crate) fn registers_are_full(&self, die: DieIx) -> bool {
         self.device.flash.cache_register && self.registers[die as usize].full != 0
-    }
-
-    /// Whether the work of a plane without operations is urgent.
-    #[inline]
-    pub(crate) fn is_urgent(&self, plane: PlaneIx) -> bool {
-        self.planes[plane as usize].urgent
     }
 
     #[inline]
@@ -164,24 +120,12 @@ impl Flash {
         self.planes[plane as usize].step_arrival = self.next_arrival();
     }
 
-    /// Whether a plane is locked.
-    #[inline]
-    pub(crate) fn is_locked(&self, plane: PlaneIx) -> bool {
-        self.planes[plane as usize].locked
-    }
-
     /// Whether a plane, or from another die its channel, is locked.
     #[inline]
     pub(crate) fn is_locked_from(&self, plane: PlaneIx) -> bool {
         let die = self.die_of(plane);
         let locked_by = self.channels[self.channel_of(die)].locked_by;
-        self.is_locked(plane) || locked_by != NONE && locked_by != die
-    }
-
-    /// The die that has locked a channel, or `NONE`.
-    #[inline]
-    pub(crate) fn locked_by(&self, channel: usize) -> u32 {
-        self.channels[channel].locked_by
+        self.queues(plane).locked || locked_by != NONE && locked_by != die
     }
 
     /// A die locks a channel from now on, alone or beside itself.
@@ -212,17 +156,6 @@ impl Flash {
         self.used.channels |= 1 << category;
     }
 
-    /// Whether a channel carries something, or somebody waits in its queue.
-    pub(crate) fn channel_is_wanted(&self, channel: usize) -> bool {
-        self.channels[channel].busy_until > self.now || !self.channels[channel].queue.is_empty()
-    }
-
-    /// Operations of the host that wait for a channel's dies or run on them.
-    #[inline]
-    pub(crate) fn host_operations(&self, channel: usize) -> u32 {
-        self.channels[channel].host_operations
-    }
-
     /// An operation, `host` or not, comes to a die.
     #[inline]
     pub(crate) fn host_operation_comes(&mut self, die: DieIx, host: bool) {
@@ -242,9 +175,9 @@ impl Flash {
     /// Which locks are taken, for a run in which requests stop completing: of planes, with what `of_plane` adds, of dies and
     /// channels.
     pub(crate) fn explain(&self, lines: &mut Vec<String>, of_plane: impl Fn(PlaneIx) -> String) {
-        let space_blocked = (0..self.planes.len() as PlaneIx).filter(|&plane| self.has_space_blocked(plane)).take(4);
+        let space_blocked = (0..self.planes.len() as PlaneIx).filter(|&plane| !self.queues(plane).space_blocked.is_empty()).take(4);
         lines.extend(space_blocked.map(|plane| {
-            format!("Plane {plane} has programs that wait for an erased page; {}, locked: {}.", of_plane(plane), self.is_locked(plane))
+            format!("Plane {plane} has programs that wait for an erased page; {}, locked: {}.", of_plane(plane), self.queues(plane).locked)
         }));
         for (index, die) in self.dies.iter().enumerate().filter(|(_, die)| die.ready != 0).take(4) {
             lines.push(format!(
@@ -268,12 +201,8 @@ impl Flash {
     /// The first one that does not hold.
     pub(crate) fn audit(&self) -> Result<(), String> {
         for (index, die) in self.dies.iter().enumerate() {
-            let idle = die.running == NONE && die.suspended == NONE;
-            if idle && die.ready & !die.masked != 0 && !die.queued {
-                return Err(format!(
-                    "die {index} is idle with work {:#x} that nothing masks, and waits for nothing",
-                    die.ready & !die.masked
-                ));
+            if !die.is_running() && !die.is_suspended() && die.open_work() != 0 && !die.queued {
+                return Err(format!("die {index} is idle with work {:#x} that nothing masks, and waits for nothing", die.open_work()));
             }
         }
         Ok(())
@@ -298,11 +227,11 @@ impl Flash {
 
 #[cfg(test)]
 impl Flash {
-    pub(crate) fn dies_for_test(&mut self) -> &mut [crate::flash::die::Die] {
+    pub(crate) fn dies_for_test(&mut self) -> &mut [Die] {
         &mut self.dies
     }
 
-    pub(crate) fn planes_for_test(&mut self) -> &mut [crate::flash::die::PlaneQueues] {
+    pub(crate) fn planes_for_test(&mut self) -> &mut [PlaneQueues] {
         &mut self.planes
     }
 
@@ -311,7 +240,7 @@ impl Flash {
         self.free = traffic_classes;
     }
 
-    pub(crate) fn channels_for_test(&mut self) -> &mut [crate::flash::bus::Channel] {
+    pub(crate) fn channels_for_test(&mut self) -> &mut [Channel] {
         &mut self.channels
     }
 }

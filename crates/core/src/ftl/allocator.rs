@@ -225,7 +225,7 @@ where
             return self.ask(|policies, view| policies.page_choice.preference(view, Writer::Host, in_the_way));
         };
         // Where writes wait for the die it is no idle time.
-        let hurries = self.flash.is_urgent(of) || self.seen().host_waits_at(self.flash.die_of(plane));
+        let hurries = self.flash.queues(of).urgent || self.seen().host_waits_at(self.flash.die_of(plane));
         self.ask(|policies, view| policies.page_choice.preference(view, Writer::Gc, hurries))
     }
 

@@ -51,7 +51,7 @@ where
         {
             return 0;
         }
-        let put_off = self.planes_of(die).filter(|&plane| !self.flash.is_urgent(plane));
+        let put_off = self.planes_of(die).filter(|&plane| !self.flash.queues(plane).urgent);
         put_off.fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Lock))
     }
 
@@ -59,7 +59,7 @@ where
     fn assembled(&self, die: DieIx) -> bool {
         let forced = self.flash.now >= self.up.ftl.assembly.host_until[die as usize];
         self.planes_of(die).all(|plane| {
-            let free = !self.flash.is_locked(plane) && self.up.ftl.tables.can_take(plane, 0, Claimant::Host);
+            let free = !self.flash.queues(plane).locked && self.up.ftl.tables.can_take(plane, 0, Claimant::Host);
             free && (forced || self.waits_to_program(plane, false))
         })
     }
@@ -164,7 +164,7 @@ where
     #[cold]
     pub(crate) fn pad_fullest_die(&mut self) {
         let takes = |die: DieIx| {
-            self.planes_of(die).all(|plane| !self.flash.is_locked(plane) && self.up.ftl.tables.can_take(plane, 0, Claimant::Host))
+            self.planes_of(die).all(|plane| !self.flash.queues(plane).locked && self.up.ftl.tables.can_take(plane, 0, Claimant::Host))
         };
         let pages = |die: DieIx| self.up.ftl.assembly.without_partners[die as usize];
         let dies = (0..self.flash.device.geometry.dies()).filter(|&die| pages(die) > 0);

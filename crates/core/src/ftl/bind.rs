@@ -27,14 +27,14 @@ where
     fn start_late_bound(&mut self, die: DieIx) {
         loop {
             let placed = self.offer(die);
-            let ready = self.flash.ready(die);
+            let ready = self.flash.die(die).ready;
             self.start_queued(die);
             if placed != NONE {
                 self.note_wait(placed);
                 self.go_on_after(placed);
             }
             // If a step of GC came to nothing, the die is offered the pages again.
-            if self.flash.is_running(die) || self.flash.is_suspended(die) || self.flash.ready(die) == ready {
+            if self.flash.die(die).is_running() || self.flash.die(die).is_suspended() || self.flash.die(die).ready == ready {
                 return;
             }
         }

@@ -42,7 +42,7 @@ where
     #[cold]
     pub(super) fn wait_for_place(&mut self, op: u32) {
         let queue = match self.flash.ops[op as usize].owner {
-            Owner::Gc(plane) if self.flash.is_urgent(plane) => EMERGENCY,
+            Owner::Gc(plane) if self.flash.queues(plane).urgent => EMERGENCY,
             Owner::Gc(_) => BACKGROUND,
             _ => EXTERNAL,
         };
@@ -73,7 +73,7 @@ where
     fn unplaced(&mut self, op: u32, asking: DieIx) -> Unplaced {
         let entry = self.flash.ops[op as usize];
         let (from, writer, urgent) = match entry.owner {
-            Owner::Gc(plane) => (plane, Writer::Gc, self.flash.is_urgent(plane)),
+            Owner::Gc(plane) => (plane, Writer::Gc, self.flash.queues(plane).urgent),
             _ => (NONE, Writer::Host, false),
         };
         let preference = if entry.is_critical() {
@@ -151,7 +151,7 @@ where
         if late_bound.queues.iter().all(VecDeque::is_empty) || !self.seen().could_also_begin(die) {
             return NONE;
         }
-        let own = self.flash.open_work(die);
+        let own = self.flash.die(die).open_work();
         let mut firsts = [EMERGENCY, EXTERNAL, BACKGROUND].map(|queue| self.first_to_go(die, queue));
         loop {
             let ops = firsts.map(|first| first.map_or(NONE, |(_, op, _)| op));
@@ -189,7 +189,7 @@ where
         for (queue, op) in firsts.into_iter().enumerate().filter(|&(_, op)| op != NONE) {
             let Op { class, arrival, owner, .. } = self.flash.ops[op as usize];
             let plane = self.planes_of(die).start;
-            let urgent = matches!(owner, Owner::Gc(of) if self.flash.is_urgent(of));
+            let urgent = matches!(owner, Owner::Gc(of) if self.flash.queues(of).urgent);
             candidates.push(Candidate { class, plane, arrival, urgent, continues: false, data: true });
             queues[count] = queue;
             count += 1;
@@ -240,12 +240,13 @@ impl View<'_> {
     /// Whether a die could begin with a program beside what waits for it: it runs nothing, and no other program has its place there.
     fn could_also_begin(self, die: DieIx) -> bool {
         let bound = self.ftl.late_bound.as_ref().is_some_and(|late_bound| late_bound.bound[die as usize].is_some());
-        !self.flash.is_running(die) && !self.flash.is_suspended(die) && !bound
+        let die = self.flash.die(die);
+        !die.is_running() && !die.is_suspended() && !bound
     }
 
     /// Whether a plane leaves writes to others, because its GC is urgent and has something to do.
     fn is_diverted(self, plane: PlaneIx) -> bool {
-        self.flash.is_urgent(plane)
+        self.flash.queues(plane).urgent
     }
 
     /// The write points of a plane that could take a page.

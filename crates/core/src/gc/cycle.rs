@@ -160,7 +160,7 @@ where
 
     /// Whether a pool's GC is urgent.
     pub(super) fn is_urgent(&self, pool: Pool) -> bool {
-        self.flash.is_urgent(self.up.ftl.tables.planes_of(pool).start)
+        self.flash.queues(self.up.ftl.tables.planes_of(pool).start).urgent
     }
 
     /// A GC that still waits for what it must lock learns that its pool has become urgent.

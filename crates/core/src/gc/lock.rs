@@ -68,7 +68,7 @@ where
             return self.lock_complete(plane);
         }
         let die = self.flash.die_of(plane);
-        let locked_by = self.flash.locked_by(channel as usize);
+        let locked_by = self.flash.channel(channel as usize).locked_by;
         // GCs whose programs wait for each other lock their channels together.
         let shared = locked_by == die && self.flash.traits.assembles_gc;
         if shared || (locked_by == NONE && self.channel_free(channel as usize, die)) {
@@ -108,7 +108,7 @@ where
             self.mask_others(channel as usize, die);
         }
         for channel in locked {
-            if self.flash.locked_by(channel as usize) != NONE {
+            if self.flash.channel(channel as usize).locked_by != NONE {
                 continue;
             }
             self.enqueue_dies(channel as usize);
@@ -150,7 +150,7 @@ where
 {
     fn masked_work(&mut self, die: DieIx) -> u64 {
         let planes = self.planes_of(die);
-        let suspended = self.flash.is_suspended(die);
+        let suspended = self.flash.die(die).is_suspended();
         let mut masked = 0;
         let mut die_locked = false;
         for plane in planes.clone() {
@@ -206,7 +206,8 @@ where
             if gc.claim == 0 {
                 continue;
             }
-            let category = match (gc.plan.scope, self.flash.traffic(die)) {
+            let state = self.flash.die(die);
+            let category = match (gc.plan.scope, state.is_running().then_some(state.traffic)) {
                 (Scope::Controller, _) => LOCKED_CONTROLLER,
                 (_, Some(TrafficClass::GcRead)) => LOCKED_GC_READ,
                 (_, Some(TrafficClass::GcProgram)) => LOCKED_GC_PROGRAM,

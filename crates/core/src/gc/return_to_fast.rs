@@ -48,6 +48,6 @@ where
         self.up.ftl.tables.end_collect(victim);
         self.end_without_erase(pool);
         self.ask_gates(None);
-        self.flash.is_running(self.flash.die_of(plane))
+        self.flash.die(self.flash.die_of(plane)).is_running()
     }
 }

@@ -48,7 +48,7 @@ where
         let urgent = want == Want::Hard && (!stuck || in_flight);
         let wanted = !stuck && (want != Want::No || self.returns_to_fast(plane));
         let gc = &mut self.up.ftl.gc.planes[plane as usize];
-        let hurries = urgent && !self.flash.is_urgent(plane);
+        let hurries = urgent && !self.flash.queues(plane).urgent;
         self.flash.set_urgent(plane, urgent);
         gc.state = if wanted || begun { GcState::Moving } else { GcState::Idle };
         if hurries {

@@ -54,7 +54,7 @@ where
         if gc.in_ram + gc.in_registers > 0 {
             // The victim is not erased while copies of its pages are in RAM alone.
             self.gc_pauses(plane);
-            return self.flash.is_running(die);
+            return self.flash.die(die).is_running();
         }
         self.release_channels(plane);
         self.up.ftl.gc.planes[plane as usize].state = GcState::Erasing;
@@ -64,7 +64,7 @@ where
         self.up.ftl.gc.of_pool_mut(pool).moved_at = self.flash.now;
         // Giving up the channel may have let another die onto it, or begun a sibling's step here; the erase then waits in the queue
         // like any other work.
-        let starts = !self.flash.is_running(die) && self.channel_free(self.flash.channel_of(die), die);
+        let starts = !self.flash.die(die).is_running() && self.channel_free(self.flash.channel_of(die), die);
         self.erase_victim(plane, starts);
         starts
     }

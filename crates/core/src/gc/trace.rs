@@ -26,7 +26,7 @@ where
             gc.locks && (other == plane || gc.plan.scope >= Scope::Die)
         };
         // A suspended erase gives its lock up until it resumes.
-        let suspended = self.flash.is_suspended(die);
+        let suspended = self.flash.die(die).is_suspended();
         let own = Some(plane).filter(|plane| locks(plane));
         let holder = if suspended { None } else { own.or_else(|| self.planes_of(die).find(locks)) };
         let gc = holder.map_or(NOBODY, |holder| self.gc_number(holder));
@@ -57,8 +57,11 @@ where
 {
     #[inline(never)]
     fn trace_run(&mut self, die: DieIx, from: Ns) {
-        let (Some(op), Some(traffic)) = (self.flash.running(die), self.flash.traffic(die)) else { return };
-        let op = &self.flash.ops[op as usize];
+        let state = self.flash.die(die);
+        if !state.is_running() {
+            return;
+        }
+        let (op, traffic) = (&self.flash.ops[state.running as usize], state.traffic);
         let (gc, page) = match op.owner {
             Owner::Gc(plane) if op.kind == OpKind::Erase => (self.gc_number(plane), NONE),
             Owner::Gc(plane) => (self.gc_number(plane), self.up.ftl.tables.offset_of(op.ppn)),

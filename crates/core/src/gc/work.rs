@@ -63,6 +63,6 @@ impl View<'_> {
 
     /// Whether programs of the host or the buffer wait at a die.
     pub fn host_waits_at(self, die: DieIx) -> bool {
-        self.flash.ready(die) & PROGRAM_BITS != 0
+        self.flash.die(die).ready & PROGRAM_BITS != 0
     }
 }

@@ -65,7 +65,7 @@ where
             self.flash.counters.trimmed_pages += 1;
             let plane = self.up.ftl.tables.plane_of(ppn);
             let elsewhere = self.flash.traits.dynamic || self.flash.traits.assembles;
-            if elsewhere || self.flash.has_space_blocked(plane) {
+            if elsewhere || !self.flash.queues(plane).space_blocked.is_empty() {
                 // There may be a victim now where there was none, and programs that wait for its erased pages in no queue of
                 // this plane.
                 self.consider_gc(plane);

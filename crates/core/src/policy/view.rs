@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::device::{Device, Geometry};
 use crate::flash::Flash;
 pub use crate::flash::ask::{Candidate, Waiting};
+use crate::flash::die::Die;
 use crate::flash::multi_plane::GC_SCAN_MAX;
 use crate::flash::op::{Class, OpKind};
 use crate::ftl::Tables;
@@ -111,7 +112,7 @@ impl<'a> View<'a> {
     /// Host operations that wait for or use the channel of a plane.
     pub fn host_operations_on_channel_of(self, plane: PlaneIx) -> u32 {
         let die = self.geometry().die_of(plane);
-        self.flash.host_operations(self.geometry().channel_of(die) as usize)
+        self.flash.channel(self.geometry().channel_of(die) as usize).host_operations
     }
     /// GCs under way in planes of the channel of a plane.
     pub fn gcs_on_channel_of(self, plane: PlaneIx) -> u32 {
@@ -149,7 +150,8 @@ impl<'a> View<'a> {
     }
     /// Whether a die runs nothing and nothing waits for it.
     pub fn die_is_idle(self, die: DieIx) -> bool {
-        !self.flash.is_running(die) && !self.flash.is_suspended(die) && self.flash.ready(die) == 0
+        let die = self.flash.die(die);
+        !die.is_running() && !die.is_suspended() && die.ready == 0
     }
     /// Whether a GC is under way in any plane of a die.
     pub fn die_in_gc(self, die: DieIx) -> bool {
@@ -229,8 +231,9 @@ impl<'a> View<'a> {
     }
     /// Whether a read of a plane would wait now: its channel carries something or is awaited, or its die runs something.
     pub fn read_would_wait(self, plane: PlaneIx) -> bool {
-        let die = self.geometry().die_of(plane);
-        self.flash.channel_is_wanted(self.geometry().channel_of(die) as usize) || self.flash.is_running(die)
+        let die = self.flash.die(self.geometry().die_of(plane));
+        let channel = self.flash.channel(die.channel as usize);
+        channel.busy_until > self.flash.now || !channel.queue.is_empty() || die.is_running()
     }
     /// Whether a plane's GC has moved its pages and erases.
     pub fn gc_erases(self, plane: PlaneIx) -> bool {
@@ -262,9 +265,9 @@ impl<'a> View<'a> {
     }
     /// When the suspendable work of a die first started to run, and how much of it is done, of how much.
     pub fn progress(self, die: DieIx) -> Option<Progress> {
-        let (running, progress) = (self.flash.running(die)?, self.flash.progress(die));
-        progress.is_running().then(|| Progress {
-            kind: self.flash.ops[running as usize].kind,
+        let Die { running, progress, .. } = self.flash.die(die);
+        (*running != NONE && progress.is_running()).then(|| Progress {
+            kind: self.flash.ops[*running as usize].kind,
             first_started: progress.first_started,
             done: progress.done_at(self.flash.now),
             total: progress.total,

@@ -51,8 +51,8 @@ where
     fn gc_left_ns(&self, plane: PlaneIx) -> Ns {
         let g = &self.flash.device.geometry;
         let die = self.flash.die_of(plane);
-        let locked = self.flash.is_locked(plane);
-        let holder = if locked { die } else { self.flash.locked_by(self.flash.channel_of(die)) };
+        let locked = self.flash.queues(plane).locked;
+        let holder = if locked { die } else { self.flash.channel(self.flash.channel_of(die)).locked_by };
         let mut planes = holder * g.planes_per_die..(holder + 1) * g.planes_per_die;
         let gc = |plane: PlaneIx| self.up.ftl.gc.of(plane);
         let by = if locked && gc(plane).locks {
@@ -69,13 +69,14 @@ where
         let victim = self.up.ftl.gc.of_pool(tables.pool_of(by)).victim;
         let steps = victim.map_or(timing.erase_steps, |victim| self.flash.device.erase_steps_after(tables.wear_of(victim)));
         let erase = timing.command_ns + timing.erase_step_ns * u64::from(steps);
-        let running = self.flash.running(holder).filter(|&op| self.flash.ops[op as usize].owner == Owner::Gc(by));
-        let operation_left = || self.flash.operation_left_ns(holder);
+        let holder = self.flash.die(holder);
+        let running = Some(holder.running).filter(|&op| op != NONE && self.flash.ops[op as usize].owner == Owner::Gc(by));
+        let operation_left = || holder.progress.end() - self.flash.now;
         if gc(by).state == GcState::Erasing {
-            return if running.is_some() && self.flash.phase(holder) == Phase::Erase { operation_left() } else { erase };
+            return if running.is_some() && holder.phase == Phase::Erase { operation_left() } else { erase };
         }
         let current = running.map_or(0, |op| {
-            if self.flash.phase(holder) == Phase::ArrayProgram {
+            if holder.phase == Phase::ArrayProgram {
                 return operation_left();
             }
             let elapsed = self.flash.now - self.flash.ops[op as usize].since;

@@ -426,7 +426,7 @@ fn a_page_that_gc_copies_stays_trimmed() {
         drive.at(0, write(0));
         // The first copy runs from 1101 on.
         drive.advance(1500);
-        let copied = drive.flash.ops[drive.flash.running(0).unwrap() as usize].tag;
+        let copied = drive.flash.ops[drive.flash.die(0).running as usize].tag;
         assert_eq!(copied % planes, 0);
         drive.at(1500, trim(copied, 1));
         drive.run();

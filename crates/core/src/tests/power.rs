@@ -50,7 +50,7 @@ fn a_program_that_is_cut_off_takes_its_page_once_the_array_works() {
 #[test]
 fn an_erase_that_is_cut_off_is_done_again_and_nothing_of_its_block_comes_back() {
     // The victim's last page is moved, and its erase begins; five steps of 2000.
-    let erase_begins = |drive: &TestDrive| drive.flash.phase(0) == crate::flash::die::Phase::Erase;
+    let erase_begins = |drive: &TestDrive| drive.flash.die(0).phase == crate::flash::die::Phase::Erase;
     for (later, torn) in [(1, 0), (2, 1), (9000, 1)] {
         let mut drive = at_the_brink(&tiny_device(), plain_design(Scope::Plane), 2);
         drive.prepare_for_power_cuts();

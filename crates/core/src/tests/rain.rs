@@ -54,7 +54,7 @@ fn with_gc(design: Design, planes: &[PlaneIx]) -> TestDrive {
     let mut drive = mapped(design);
     planes.iter().for_each(|&plane| begin_gc(&mut drive, plane));
     for plane in 0..4 {
-        assert_eq!(drive.flash.is_locked(plane), planes.contains(&plane));
+        assert_eq!(drive.flash.queues(plane).locked, planes.contains(&plane));
     }
     drive
 }

@@ -29,7 +29,7 @@ where
         ftl.tables.audit()?;
         // One owner per channel, and it is a GC that locks the channel.
         for index in 0..flash.device.geometry.channels as usize {
-            let locked_by = flash.locked_by(index);
+            let locked_by = flash.channel(index).locked_by;
             if locked_by != NONE {
                 let locked = self.planes_of(locked_by).any(|plane| ftl.gc.of(plane).locks && ftl.gc.of(plane).plan.scope >= Scope::Channel);
                 if !locked {

@@ -52,7 +52,7 @@ impl Mix {
                 let state = &drive.up.up;
                 cuts.moving += usize::from(state.raid.levelling.is_moving());
                 cuts.on_their_way += usize::from(state.raid.rain.as_ref().is_some_and(|rain| rain.any_computed_for_test()));
-                cuts.suspended += usize::from((0..drive.flash.device.geometry.dies()).any(|die| drive.flash.is_suspended(die)));
+                cuts.suspended += usize::from((0..drive.flash.device.geometry.dies()).any(|die| drive.flash.die(die).is_suspended()));
                 let recovery = drive.cut_power().unwrap();
                 assert_eq!(drive.mismatch(), None, "{recovery:?}");
                 let read_back = recovery.read_back.clone().expect("there is an oracle");
