@@ -29,7 +29,8 @@ use crate::techniques::{
     DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, ReadPlanPolicy,
     ScrubPolicy, SuspendPolicy, VictimPolicy, WearLevelPolicy,
 };
-use crate::traits::Traits;
+use crate::traits::{PairingTraits, Traits};
+use crate::units::Ns;
 use tinytail_config::{Document, Faults, Place, decode};
 
 /// The over-provisioning of a drive that shows its host `logical` of `physical` pages.
@@ -125,6 +126,29 @@ pub fn with_victims(mut design: Design, chain: &str) -> Design {
     assert_eq!(faults.result(), Ok(()));
     design.victim = chain.expect("a chain without a fault").chain;
     design
+}
+
+impl Traits {
+    /// Those of the plainest design.
+    pub const PLAIN: Self = Self {
+        dynamic: false,
+        late_bound: false,
+        pairing: PairingTraits { active: false, assembly_ns: None, gc_assembly_ns: None, with_gc: false, aligns: false },
+        assembles: false,
+        assembles_gc: false,
+        chooses: false,
+        returns_to_fast: false,
+        measures: false,
+        gc_across: false,
+        gc_reads_ahead: 1,
+        gc_through_controller: false,
+        gc_ideal: false,
+        gc_in_cycles: false,
+        gc_by_die: false,
+        deadline_ns: Ns::MAX,
+        levels_wear: false,
+        suspends: false,
+    };
 }
 
 /// Flash and firmware's state of a drive that runs nothing, for the questions that policies are asked.

@@ -61,27 +61,3 @@ pub(crate) struct Traits {
     /// `suspend` may answer that something makes way.
     pub suspends: bool,
 }
-
-#[cfg(test)]
-impl Traits {
-    /// Those of the plainest design.
-    pub const PLAIN: Self = Self {
-        dynamic: false,
-        late_bound: false,
-        pairing: PairingTraits { active: false, assembly_ns: None, gc_assembly_ns: None, with_gc: false, aligns: false },
-        assembles: false,
-        assembles_gc: false,
-        chooses: false,
-        returns_to_fast: false,
-        measures: false,
-        gc_across: false,
-        gc_reads_ahead: 1,
-        gc_through_controller: false,
-        gc_ideal: false,
-        gc_in_cycles: false,
-        gc_by_die: false,
-        deadline_ns: Ns::MAX,
-        levels_wear: false,
-        suspends: false,
-    };
-}
