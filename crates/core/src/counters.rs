@@ -15,7 +15,7 @@ macro_rules! counters {
             $( Counter {
                 names: &[$($($name),+)?],
                 meaning: concat!($($doc),+),
-                count: |counters| counters.$field.number(),
+                count: |counters| counters.$field.into(),
             }, )+
         ];
     };
@@ -62,17 +62,6 @@ impl Reported {
     }
 }
 
-/// What results report as one number.
-trait Number {
-    fn number(&self) -> u64;
-}
-
-impl Number for u64 {
-    fn number(&self) -> u64 {
-        *self
-    }
-}
-
 /// How many reads waited at the die of a GC when it read a page: two numbers in each place, the last has all above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadsWaiting(pub [u64; 32]);
@@ -92,9 +81,10 @@ impl ReadsWaiting {
     }
 }
 
-impl Number for ReadsWaiting {
-    fn number(&self) -> u64 {
-        self.quantile(0.01).unwrap_or(0)
+impl From<ReadsWaiting> for u64 {
+    /// What results report as one number.
+    fn from(waiting: ReadsWaiting) -> Self {
+        waiting.quantile(0.01).unwrap_or(0)
     }
 }
 
