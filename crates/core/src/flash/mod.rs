@@ -34,7 +34,6 @@ pub(crate) mod registers;
 mod seen;
 pub(crate) mod suspend;
 mod timing;
-pub(crate) mod trace;
 pub(crate) mod upper;
 mod waits;
 

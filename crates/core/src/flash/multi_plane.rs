@@ -25,6 +25,13 @@ pub(crate) struct Partners {
     paired: Vec<bool>,
 }
 
+impl Partners {
+    /// The operations that join.
+    fn joining(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ops.iter().zip(&self.paired).filter_map(|(&op, &joins)| joins.then_some(op))
+    }
+}
+
 impl<Q: EventQueue, U> Engine<Q, U>
 where
     Self: Upper,
@@ -43,9 +50,7 @@ where
         let offset = self.flash.device.geometry.offset_of(page);
         let lead_view = Waiting { kind: lead_op.kind, class: lead_op.class, plane: lead_op.plane, offset };
         let partners = self.ask_partners(die, &lead_view);
-        for index in (0..partners.ops.len()).filter(|&index| partners.paired[index]) {
-            self.fuse(lead, partners.ops[index], &lead_view);
-        }
+        partners.joining().for_each(|op| self.fuse(lead, op, &lead_view));
         self.flash.partners = partners;
     }
 
@@ -159,8 +164,7 @@ where
         let lead = Waiting { kind: OpKind::Program, class: Class::GcProgram, plane, offset };
         let partners = self.ask_partners(die, &lead);
         let mut loading = 0;
-        for index in (0..partners.ops.len()).filter(|&index| partners.paired[index]) {
-            let op = partners.ops[index];
+        for op in partners.joining() {
             let entry = &self.flash.ops[op as usize];
             let (plane, transfer) = (entry.plane, self.times(entry).transfer);
             let is_sensed = self.parts(read).any(|part| self.flash.ops[part as usize].plane == plane);
