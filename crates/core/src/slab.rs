@@ -17,21 +17,22 @@ impl<T> Slab<T> {
         self.items.len() - self.free.len()
     }
 
+    /// Of each item whether it is in use. Slow.
+    fn is_used(&self) -> Vec<bool> {
+        let mut is_used = vec![true; self.items.len()];
+        self.free.iter().for_each(|&free| is_used[free as usize] = false);
+        is_used
+    }
+
     /// The items in use. Slow.
     pub fn used(&self) -> impl Iterator<Item = &T> {
-        let mut is_used = vec![true; self.items.len()];
-        for &free in &self.free {
-            is_used[free as usize] = false;
-        }
-        self.items.iter().zip(is_used).filter_map(|(item, is_used)| is_used.then_some(item))
+        self.items.iter().zip(self.is_used()).filter_map(|(item, is_used)| is_used.then_some(item))
     }
 
     /// Takes all items in use out, in the order of their indices.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
-        let mut is_used = vec![true; self.items.len()];
-        for free in std::mem::take(&mut self.free) {
-            is_used[free as usize] = false;
-        }
+        let is_used = self.is_used();
+        self.free.clear();
         std::mem::take(&mut self.items).into_iter().zip(is_used).filter_map(|(item, is_used)| is_used.then_some(item))
     }
 
