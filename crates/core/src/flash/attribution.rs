@@ -34,25 +34,27 @@ impl Used {
     pub const NONE: Self = Self { dies: 0, channels: 1 << CHANNEL_IDLE };
 }
 
-/// A place where operations wait: a plane's lines, its die and its channel, whose counters are up to date.
+/// A place where operations wait: a plane's lines, its die and its channel, whose counters are up to date; of which these are used.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub queues: &'a PlaneQueues,
     pub die: &'a Die,
     pub channel: &'a Channel,
+    pub used: Used,
+    pub now: Ns,
 }
 
 impl Place<'_> {
     /// For how long GCs have locked the plane, and its channel, up to now.
     #[inline(always)]
-    fn gc_locked_ns(self, now: Ns) -> (Ns, Ns) {
-        (self.queues.gc_locked_ns(now), self.channel.gc_locked_ns(now))
+    fn gc_locked_ns(self) -> (Ns, Ns) {
+        (self.queues.gc_locked_ns(self.now), self.channel.gc_locked_ns(self.now))
     }
 
     /// Gives each counter of what operations wait for here to `of`, with its part; those of the die as it was settled last.
     #[inline(always)]
-    fn counters(self, used: Used, now: Ns, mut of: impl FnMut(usize, Ns)) {
-        let Self { queues, die, channel } = self;
+    fn counters(self, mut of: impl FnMut(usize, Ns)) {
+        let Self { queues, die, channel, used, now } = self;
         for class in bits(used.dies) {
             of(DIE + class, die.busy_ns[class]);
         }
@@ -90,21 +92,21 @@ impl Latencies {
 
     /// Copies the counters of what an operation waits for from now on.
     #[inline(always)]
-    pub fn open_wait(&mut self, op: u32, place: Place<'_>, used: Used, now: Ns) {
+    pub fn open_wait(&mut self, op: u32, place: Place<'_>) {
         let waits = &mut self.waits[op as usize];
-        place.counters(used, now, |part, ns| waits.ns[part - DIE] = ns);
-        waits.ns[place.die.traffic as usize] += place.die.unsettled(now);
-        waits.gc_locked = place.gc_locked_ns(now);
+        place.counters(|part, ns| waits.ns[part - DIE] = ns);
+        waits.ns[place.die.traffic as usize] += place.die.unsettled(place.now);
+        waits.gc_locked = place.gc_locked_ns();
     }
 
     /// Ends that wait. Returns whether a GC had a part in it.
     #[inline(always)]
-    pub fn end_wait(&mut self, op: u32, place: Place<'_>, used: Used, now: Ns) -> bool {
+    pub fn end_wait(&mut self, op: u32, place: Place<'_>) -> bool {
         let (waits, attribution) = (&self.waits[op as usize], &mut self.attributions[op as usize]);
-        place.counters(used, now, |part, ns| attribution.add(part, ns.wrapping_sub(waits.ns[part - DIE])));
+        place.counters(|part, ns| attribution.add(part, ns.wrapping_sub(waits.ns[part - DIE])));
         let grown = |class: TrafficClass| place.die.busy_ns[class as usize] ^ waits.ns[class as usize];
         let by_gc = grown(TrafficClass::GcRead) | grown(TrafficClass::GcProgram) | grown(TrafficClass::Erase);
-        by_gc != 0 || place.gc_locked_ns(now) != waits.gc_locked
+        by_gc != 0 || place.gc_locked_ns() != waits.gc_locked
     }
 
     /// Copies the counters of the channel, which are up to date, for a begun operation that waits for it from now on.

@@ -1,6 +1,6 @@
 //! What a channel is, and its queue.
 
-use crate::attribution::parts::CHANNEL_CATEGORIES;
+use crate::attribution::parts::{CHANNEL_CATEGORIES, CHANNEL_IDLE};
 use crate::ids::{DieIx, NONE};
 use crate::units::Ns;
 
@@ -58,6 +58,9 @@ impl Channel {
         self.locked_before_ns = self.gc_locked_ns(now);
         self.locked_since = now;
         self.locked_by = die;
+        if die == NONE {
+            self.idle_category = CHANNEL_IDLE as u8;
+        }
     }
 
     /// Brings the counters up to `now`.

@@ -50,12 +50,24 @@ where
 
     /// A die waits in the queue of a channel, which is its own but for claims.
     pub(crate) fn enqueue_for_channel(&mut self, channel: usize, die: DieIx, wants: Wants) {
-        let (slot, arrival) = (self.channel_slot(channel), self.flash.next_arrival());
-        let state = &mut self.flash.channels[channel];
-        state.queue.push(Queued { die, wants, arrival });
-        if state.queue.len() == 1 && state.busy_until > self.flash.now && !state.released_by_die {
-            self.queue.schedule(slot, state.busy_until);
+        let arrival = self.flash.next_arrival();
+        let queue = &mut self.flash.channels[channel].queue;
+        queue.push(Queued { die, wants, arrival });
+        if queue.len() == 1 {
+            self.await_channel(channel);
         }
+    }
+
+    /// The end of what a channel carries is an event, if that is not one of the die. Returns whether it carries anything.
+    #[inline(always)]
+    fn await_channel(&mut self, channel: usize) -> bool {
+        let state = &self.flash.channels[channel];
+        let until = state.busy_until;
+        let carries = until > self.flash.now;
+        if carries && !state.released_by_die {
+            self.queue.schedule(self.channel_slot(channel), until);
+        }
+        carries
     }
 
     /// A die waits in the queue of its channel to start something.
@@ -104,15 +116,7 @@ where
 
     fn serve_line(&mut self, channel: usize) {
         loop {
-            let state = &self.flash.channels[channel];
-            if state.queue.is_empty() {
-                return;
-            }
-            if state.busy_until > self.flash.now {
-                if !state.released_by_die {
-                    let until = state.busy_until;
-                    self.queue.schedule(self.channel_slot(channel), until);
-                }
+            if self.flash.channels[channel].queue.is_empty() || self.await_channel(channel) {
                 return;
             }
             let Some(index) = self.choose_at_channel(channel) else { return };

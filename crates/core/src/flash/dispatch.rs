@@ -445,10 +445,7 @@ where
         let op = state.running;
         match state.phase {
             Phase::ArrayRead if !self.flash.registers.is_empty() => self.array_read_with_registers(die),
-            Phase::ArrayRead => {
-                self.flash.dies[die as usize].part = self.first_part(op);
-                self.claim_channel(die, Phase::TransferOut);
-            }
+            Phase::ArrayRead => self.transfer_out(die, op),
             Phase::CopybackRead => self.claim_channel(die, Phase::CopybackRead),
             Phase::TransferOut => {
                 self.end_transfer(die);
@@ -497,6 +494,12 @@ where
     }
 
     /// The transfer of one part of a read ended; the next part's follows, or the read is done.
+    /// A die transfers the parts of a read, the partners before the lead.
+    pub(super) fn transfer_out(&mut self, die: DieIx, lead: u32) {
+        self.flash.dies[die as usize].part = self.first_part(lead);
+        self.claim_channel(die, Phase::TransferOut);
+    }
+
     fn end_transfer(&mut self, die: DieIx) {
         let state = &self.flash.dies[die as usize];
         let (lead, part) = (state.running, state.part);

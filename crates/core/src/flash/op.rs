@@ -89,12 +89,6 @@ impl Owner {
         matches!(self, Self::Request(_) | Self::Rebuild(_))
     }
 
-    /// Whether it gives a program up that finds no room, instead of waiting for it.
-    #[inline]
-    pub(crate) fn gives_up(self) -> bool {
-        matches!(self, Self::Scrub(_))
-    }
-
     /// Whether its background work hurries once it has taken too long.
     #[inline]
     pub(super) fn can_be_overdue(self) -> bool {

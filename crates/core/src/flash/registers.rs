@@ -56,7 +56,7 @@ where
         let mut part = self.flash.dies[die as usize].running;
         let lead = &self.flash.ops[part as usize];
         if lead.partner == NONE && self.is_free(lead.traffic) {
-            return self.claim_channel(die, Phase::TransferOut);
+            return self.transfer_out(die, part);
         }
         while part != NONE {
             self.open_channel_wait(part, channel);
@@ -111,8 +111,7 @@ where
     fn partners_step_aside(&mut self, die: DieIx) {
         let lead = self.flash.dies[die as usize].running;
         if self.flash.ops[lead as usize].class != Class::Gc {
-            self.flash.dies[die as usize].part = self.first_part(lead);
-            return self.claim_channel(die, Phase::TransferOut);
+            return self.transfer_out(die, lead);
         }
         let channel = self.flash.channel_of(die);
         let mut part = std::mem::replace(&mut self.flash.ops[lead as usize].partner, NONE);
@@ -124,7 +123,7 @@ where
             registers.waiting.push(&mut self.flash.ops, part);
             part = std::mem::replace(&mut self.flash.ops[part as usize].partner, NONE);
         }
-        self.claim_channel(die, Phase::TransferOut);
+        self.transfer_out(die, lead);
         self.claim_for_register(die);
     }
 

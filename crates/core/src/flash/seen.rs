@@ -1,6 +1,6 @@
 //! What the firmware may look at in the flash, and set.
 
-use crate::attribution::parts::{Attribution, CHANNEL_IDLE, TrafficClass};
+use crate::attribution::parts::{Attribution, TrafficClass};
 use crate::counters::Counters;
 use crate::event::EXTRA_SLOTS;
 use crate::flash::Flash;
@@ -128,23 +128,14 @@ impl Flash {
         self.queues(plane).locked || locked_by != NONE && locked_by != die
     }
 
-    /// A die locks a channel from now on, alone or beside itself.
-    pub(crate) fn lock_channel(&mut self, channel: usize, die: DieIx) {
+    /// A die locks a channel from now on, alone or beside itself; or, with `NONE`, no die does any more.
+    pub(crate) fn lock_channel(&mut self, channel: usize, die: u32) {
         let now = self.now;
-        let claimed = &mut self.channels[channel];
-        claimed.settle(now);
-        self.channels_locked += u32::from(claimed.locked_by == NONE);
-        claimed.set_locked_by(die, now);
-    }
-
-    /// Nobody locks a channel any more.
-    pub(crate) fn release_channel(&mut self, channel: usize) {
-        let now = self.now;
-        let released = &mut self.channels[channel];
-        released.settle(now);
-        released.set_locked_by(NONE, now);
-        self.channels_locked -= 1;
-        released.idle_category = CHANNEL_IDLE as u8;
+        let locked = &mut self.channels[channel];
+        locked.settle(now);
+        self.channels_locked -= u32::from(locked.locked_by != NONE);
+        self.channels_locked += u32::from(die != NONE);
+        locked.set_locked_by(die, now);
     }
 
     /// What a channel counts as from now on while it carries nothing.

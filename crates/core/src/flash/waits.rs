@@ -4,12 +4,24 @@
 use crate::attribution::parts::{ARRAY, COMMAND, DIE, TRANSFER};
 use crate::attribution::trail::Passing;
 use crate::event::EventQueue;
-use crate::flash::attribution::Place;
+use crate::flash::attribution::{Latencies, Place};
 use crate::flash::op::{Class, OpKind};
 use crate::flash::upper::{Served, Traces, Upper};
 use crate::flash::{Engine, Flash, Times};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
+
+impl Flash {
+    /// What the latencies of operations are attributed to, and where one waits for a die.
+    #[inline(always)]
+    fn place_of(&mut self, op: u32, die: DieIx) -> (&mut Latencies, Place<'_>) {
+        let (die, now) = (&self.dies[die as usize], self.now);
+        let channel = &mut self.channels[die.channel as usize];
+        channel.settle(now);
+        let queues = &self.planes[self.ops[op as usize].plane as usize];
+        (&mut self.latencies, Place { queues, die, channel, used: self.used, now })
+    }
+}
 
 impl<Q: EventQueue, U> Engine<Q, U>
 where
@@ -28,14 +40,10 @@ where
     /// Copies the counters of what an operation waits for from now on.
     #[inline(never)]
     pub(super) fn open_wait(&mut self, op: u32) {
-        let plane = self.flash.ops[op as usize].plane;
-        let die = self.flash.die_of(plane);
-        let Flash { now, planes, dies, channels, latencies, used, .. } = &mut self.flash;
-        let (queues, die) = (&planes[plane as usize], &dies[die as usize]);
-        let channel = &mut channels[die.channel as usize];
-        channel.settle(*now);
-        used.dies |= 1 << die.traffic as u32;
-        latencies.open_wait(op, Place { queues, die, channel }, *used, *now);
+        let die = self.flash.die_of(self.flash.ops[op as usize].plane);
+        self.flash.used.dies |= 1 << self.flash.dies[die as usize].traffic as u32;
+        let (latencies, place) = self.flash.place_of(op, die);
+        latencies.open_wait(op, place);
     }
 
     /// The latencies of the operations of a class that wait for a plane, or for an erased page there, are attributed from now on.
@@ -83,13 +91,11 @@ where
         let plane = self.flash.ops[op as usize].plane;
         let die = self.flash.die_of(plane);
         self.settle_die(die);
-        let Flash { now, ops, planes, dies, channels, latencies, used, .. } = &mut self.flash;
-        let (queues, die) = (&planes[plane as usize], &dies[die as usize]);
-        let channel = &mut channels[die.channel as usize];
-        channel.settle(*now);
-        let blocked = latencies.end_wait(op, Place { queues, die, channel }, *used, *now);
+        let (latencies, place) = self.flash.place_of(op, die);
+        let blocked = latencies.end_wait(op, place);
         if Self::TRACED {
-            latencies.attributions[op as usize].trace(ops[op as usize].since, *now, plane, Passing::InQueue(plane));
+            let (since, now) = (self.flash.ops[op as usize].since, self.flash.now);
+            self.flash.latencies.attributions[op as usize].trace(since, now, plane, Passing::InQueue(plane));
         }
         if blocked {
             self.note_gc_blocked(op);

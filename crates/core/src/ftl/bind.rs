@@ -71,7 +71,8 @@ where
                 let Some(target) = self.take_page(die, op) else {
                     match owner {
                         Owner::Gc(home) => self.send_home(op, home),
-                        owner if owner.gives_up() => self.give_program_up(op),
+                        // It gives the program up that finds no room, instead of waiting for it.
+                        Owner::Scrub(_) => self.give_program_up(op),
                         _ => {
                             self.block_on_space(op);
                             self.consider_gc(home);

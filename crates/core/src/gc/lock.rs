@@ -101,7 +101,7 @@ where
             if self.siblings_claim(plane, channel) {
                 continue;
             }
-            self.flash.release_channel(channel as usize);
+            self.flash.lock_channel(channel as usize, NONE);
             if Self::TRACED {
                 self.observer().channel_idles(channel, now, CHANNEL_IDLE, NOBODY);
             }
