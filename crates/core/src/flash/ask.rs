@@ -46,9 +46,10 @@ pub enum Keep {
 }
 
 /// Which reads are served before the suspended work goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Serve {
     /// All, until none waits.
+    #[default]
     UntilNoneWaits,
     /// Those that had arrived when the work was cut.
     Arrived,

@@ -25,7 +25,7 @@ pub(crate) struct Queued {
 }
 
 /// A channel: commands and data of its dies, one at a time. What is looked at most comes first, in one cache line.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Channel {
     pub busy_until: Ns,

@@ -31,7 +31,7 @@ pub enum Phase {
 }
 
 /// The progress of work that can be suspended: an erase or a program.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OperationProgress {
     /// When it first started.
     pub first_started: Ns,
@@ -66,23 +66,10 @@ pub(crate) struct OperationProgress {
 }
 
 impl OperationProgress {
-    pub const NONE: Self = Self {
-        first_started: 0,
-        started: 0,
-        done: 0,
-        total: 0,
-        step: 1,
-        ask_at: Ns::MAX,
-        cut_at_boundary: false,
-        serve: Serve::UntilNoneWaits,
-        cut_arrival: 0,
-        repeats: false,
-        was_cut: false,
-        for_free: false,
-        extra_cycles: 0,
-        pending_since: Ns::MAX,
-        at_once: false,
-    };
+    /// That of a die which has run nothing.
+    pub fn none() -> Self {
+        Self { step: 1, ask_at: Ns::MAX, pending_since: Ns::MAX, ..Self::default() }
+    }
 
     /// An operation of `total` array time in steps of `step` starts at `at`.
     #[inline]

@@ -4,7 +4,7 @@
 //! phases, compiled from its kind; phases between which nothing can be decided are one event. The command and data of an
 //! operation claim die and channel, array time claims the die. A channel that nobody awaits is released without an event.
 
-use crate::attribution::parts::{CHANNEL_CATEGORIES, CHANNEL_IDLE, TRAFFIC_CLASSES, TrafficClass};
+use crate::attribution::parts::{CHANNEL_IDLE, TRAFFIC_CLASSES, TrafficClass};
 use crate::counters::Counters;
 use crate::device::Device;
 use crate::event::EventHash;
@@ -113,24 +113,18 @@ impl Flash {
                 queued: false,
                 blocked: false,
                 part: NONE,
-                progress: OperationProgress::NONE,
+                progress: OperationProgress::none(),
                 busy_ns: [0; TRAFFIC_CLASSES],
             })
             .collect();
         let planes = (0..g.planes()).map(|_| PlaneQueues::IDLE).collect();
         let channels = (0..g.channels)
             .map(|_| Channel {
-                busy_until: 0,
-                released_by_die: false,
                 category: CHANNEL_IDLE as u8,
                 idle_category: CHANNEL_IDLE as u8,
-                since: 0,
-                category_ns: [0; CHANNEL_CATEGORIES],
                 queue: Vec::with_capacity(2 * g.dies_per_channel() as usize + 2),
                 locked_by: NONE,
-                locked_since: 0,
-                locked_before_ns: 0,
-                host_operations: 0,
+                ..Channel::default()
             })
             .collect();
         let registers = device.flash.cache_register || traits.pairing.with_gc;

@@ -44,8 +44,7 @@ pub struct TraceBuilder {
     idles: Vec<VecDeque<Change>>,
     /// Of each plane, who has locked it.
     locks: Vec<VecDeque<Change>>,
-    passages: Vec<Passage>,
-    leftovers: Vec<Passage>,
+    trail: Vec<Passage>,
     timeline: Vec<Segment>,
 }
 
@@ -62,8 +61,7 @@ impl TraceBuilder {
             uses: vec![VecDeque::new(); g.channels as usize],
             idles: vec![unlocked.clone(); g.channels as usize],
             locks: vec![unlocked; g.planes() as usize],
-            passages: Vec::new(),
-            leftovers: Vec::new(),
+            trail: Vec::new(),
             timeline: Vec::new(),
         }
     }
@@ -125,24 +123,20 @@ impl TraceBuilder {
     /// part of its attribution is the sum of its segments.
     pub fn timeline(&mut self, completion: &Completion, attribution: RequestAttribution<'_>) -> &[Segment] {
         self.timeline.clear();
-        let mut passages = std::mem::take(&mut self.passages);
-        let mut leftovers = std::mem::take(&mut self.leftovers);
-        passages.clear();
-        leftovers.clear();
-        for &passage in attribution.trail() {
-            let to = if let Passing::Remainder(_) = passage.what { &mut leftovers } else { &mut passages };
-            to.push(passage);
-        }
-        passages.sort_by_key(|passage| passage.from);
+        let mut trail = std::mem::take(&mut self.trail);
+        trail.clear();
+        trail.extend_from_slice(attribution.trail());
+        let is_rest = |passage: &Passage| matches!(passage.what, Passing::Remainder(_));
+        trail.sort_by_key(|passage| if is_rest(passage) { Ns::MAX } else { passage.from });
+        let (passages, leftovers) = trail.split_at(trail.partition_point(|passage| !is_rest(passage)));
         let mut covered = completion.arrived;
-        for passage in &passages {
-            self.append_remainder(&leftovers, covered, passage.from);
+        for passage in passages {
+            self.append_remainder(leftovers, covered, passage.from);
             self.append_passage(passage);
             covered = passage.to;
         }
-        self.append_remainder(&leftovers, covered, completion.completed);
-        self.passages = passages;
-        self.leftovers = leftovers;
+        self.append_remainder(leftovers, covered, completion.completed);
+        self.trail = trail;
         &self.timeline
     }
 
