@@ -53,6 +53,12 @@ impl Channel {
         self.locked_before_ns + if self.locked_by == NONE { 0 } else { now - self.locked_since }
     }
 
+    /// Whether the GC of another die locks the channel.
+    #[inline]
+    pub fn is_closed_to(&self, die: DieIx) -> bool {
+        self.locked_by != NONE && self.locked_by != die
+    }
+
     /// Notes that the GC of a die locks the channel from now on, or none.
     pub fn set_locked_by(&mut self, die: u32, now: Ns) {
         self.locked_before_ns = self.gc_locked_ns(now);

@@ -380,15 +380,11 @@ where
 
     /// Sets the masked work of a die from what the firmware masks, from suspension and from locks on its channel.
     pub(crate) fn update_masked(&mut self, die: DieIx) {
-        let mut masked = self.masked_work(die);
-        let locked_by = self.flash.channels[self.flash.channel_of(die)].locked_by;
-        if self.flash.dies[die as usize].suspended != NONE {
-            masked |= !READ_BITS;
-        }
-        if locked_by != NONE && locked_by != die {
-            masked = u64::MAX;
-        }
-        self.flash.dies[die as usize].masked = masked;
+        let masked = self.masked_work(die);
+        let state = &mut self.flash.dies[die as usize];
+        let is_closed = self.flash.channels[state.channel as usize].is_closed_to(die);
+        let suspended = if state.is_suspended() { !READ_BITS } else { 0 };
+        state.masked = if is_closed { u64::MAX } else { masked | suspended };
     }
 
     /// What the channels that a die has locked count as, after what the die is doing.

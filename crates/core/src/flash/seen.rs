@@ -124,8 +124,7 @@ impl Flash {
     #[inline]
     pub(crate) fn is_locked_from(&self, plane: PlaneIx) -> bool {
         let die = self.die_of(plane);
-        let locked_by = self.channels[self.channel_of(die)].locked_by;
-        self.queues(plane).locked || locked_by != NONE && locked_by != die
+        self.queues(plane).locked || self.channels[self.channel_of(die)].is_closed_to(die)
     }
 
     /// A die locks a channel from now on, alone or beside itself; or, with `NONE`, no die does any more.

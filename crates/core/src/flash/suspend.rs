@@ -47,8 +47,7 @@ where
             return;
         }
         // While another die's GC locks the channel, no read could be served.
-        let locked_by = self.flash.channels[self.flash.channel_of(die)].locked_by;
-        if locked_by != NONE && locked_by != die {
+        if self.flash.channels[state.channel as usize].is_closed_to(die) {
             return;
         }
         // Before the array works there is nothing to cut: the command is still under way.
