@@ -5,8 +5,7 @@ use crate::device::{AgeingMethod, Device, Flash, Geometry, Host, Percent, Ram, S
 use crate::ftl::late_bound::LateBound;
 use crate::ftl::state::Ftl;
 use crate::ftl::{Claimant, Tables};
-use crate::gc::state::GcState;
-use crate::gc::state::Gcs;
+use crate::gc::state::{GcState, Gcs};
 use crate::ids::{BlockGroup, PlaneIx, Pool};
 use crate::policy::view::View;
 use crate::policy::{Scope, Victim};

@@ -1,8 +1,7 @@
 //! Which devices are possible: every bound of a device file, each named with its key.
 
 use crate::device::{AgeingMethod, Device, PLANES_PER_DIE_MAX, Percent};
-use crate::event::EXTRA_SLOTS;
-use crate::event::SLOTS_MAX;
+use crate::event::{EXTRA_SLOTS, SLOTS_MAX};
 use crate::units::{SECOND, SECTOR_BYTES};
 use tinytail_config::{ConfigError, Decimal, Fault, Faults};
 

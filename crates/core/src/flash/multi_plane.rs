@@ -4,11 +4,10 @@
 //! do; a program's parts complete together.
 
 use crate::event::EventQueue;
-use crate::flash::Engine;
-use crate::flash::Times;
 use crate::flash::ask::Waiting;
 use crate::flash::op::{CLASSES, Class, Op, OpKind, Owner};
 use crate::flash::upper::{Background, Binds, Upper};
+use crate::flash::{Engine, Times};
 use crate::ids::{DieIx, NONE};
 use crate::units::Ns;
 
