@@ -11,5 +11,6 @@ pub use crate::policy::interface::*;
 pub mod answers;
 pub mod combination;
 pub mod interface;
+pub(crate) mod prelude;
 pub mod thresholds;
 pub mod view;

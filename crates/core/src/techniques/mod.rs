@@ -4,16 +4,8 @@
 //! name in design files and its entry in the documentation. To add a technique, write its file, add its row, and write a
 //! design file that uses it; ARCHITECTURE.md walks through an example.
 
-use crate::device::Device;
-use crate::flash::ask::{Candidate, Waiting};
-use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, PlaneIx, Pool};
-use crate::policy::thresholds::CycleLevels;
-use crate::policy::view::{BlockedRead, Unplaced, View, WrittenStripe};
-use crate::policy::*;
+use crate::policy::prelude::*;
 use crate::stripes::{Place as StripePlace, Stripes};
-use crate::units::Ns;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Faults};
 
 pub mod destage;
 pub mod gc_gate;

@@ -10,12 +10,7 @@
 //!
 //! **Parameters.** None. It needs stripes. **Cost.** Partial stripes stay longer, and a regenerated page costs N - 1 reads.
 
-use crate::ids::PlaneIx;
-use crate::policy::combination::Combination;
-use crate::policy::interface::Destage;
-use crate::policy::view::{DirtyStripe, View};
-use serde::Deserialize;
-use tinytail_config::Faults;
+use crate::policy::prelude::*;
 
 /// Away from GCs, in four classes.
 #[derive(Debug, Default, Deserialize)]

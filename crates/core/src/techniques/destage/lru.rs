@@ -7,9 +7,7 @@
 //!
 //! **Parameters.** None. **Cost.** A full buffer blocks writes for as long as the oldest stripe waits for a GC.
 
-use crate::policy::interface::Destage;
-use crate::policy::view::View;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// Least recently written first.
 #[derive(Debug, Default, Deserialize)]

@@ -11,11 +11,7 @@
 //!
 //! **Cost.** GCs that start at once meet whatever the host is doing. Put off under load, more of them become urgent.
 
-use crate::ids::Pool;
-use crate::policy::answers::{Gate, Want};
-use crate::policy::interface::GcGate;
-use crate::policy::view::View;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// When a GC that is not urgent starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -12,11 +12,7 @@
 //!
 //! **Cost.** Where GC stays in its plane, the other planes of the die stand idle meanwhile.
 
-use crate::ids::{PlaneIx, Pool};
-use crate::policy::answers::{Gate, Want};
-use crate::policy::interface::GcGate;
-use crate::policy::view::View;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// Open for one plane of each die.
 #[derive(Debug, Default, Deserialize)]

@@ -16,15 +16,8 @@
 //!
 //! **Cost.** A plane's GC may wait for those of the N - 1 others, so planes run lower on erased pages.
 
-use crate::device::Device;
-use crate::ids::{NONE, PlaneIx, Pool};
-use crate::policy::answers::{Gate, Want};
-use crate::policy::combination::Combination;
-use crate::policy::interface::GcGate;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use crate::techniques::gc_gate::free::Start;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Faults};
 
 /// Which of the waiting planes is next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

@@ -9,10 +9,7 @@
 //!
 //! **Cost.** Whatever is locked serves nobody else: 64 valid pages are 54 ms.
 
-use crate::policy::answers::{LockPlan, Scope};
-use crate::policy::interface::GcLock;
-use crate::policy::view::View;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// Locks one scope throughout.
 #[derive(Debug, Deserialize)]

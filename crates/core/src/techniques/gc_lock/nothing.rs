@@ -14,12 +14,7 @@
 //! **Parameters.** None. **Cost.** Several blocks of a plane may be partly moved at a time. It needs `[place] policy =
 //! "next_idle"`.
 
-use crate::policy::answers::{LockPlan, Scope};
-use crate::policy::combination::Combination;
-use crate::policy::interface::GcLock;
-use crate::policy::view::View;
-use serde::Deserialize;
-use tinytail_config::{Fault, Faults};
+use crate::policy::prelude::*;
 
 /// One operation at a time.
 #[derive(Debug, Default, Deserialize)]

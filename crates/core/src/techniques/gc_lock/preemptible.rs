@@ -10,10 +10,7 @@
 //!
 //! **Cost.** A request still waits for the page in flight (840 us) or the erase (2 ms); GC is put off until it is urgent.
 
-use crate::policy::answers::{LockPlan, Scope};
-use crate::policy::interface::GcLock;
-use crate::policy::view::View;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// Locks one scope for a page at a time, until the plane is urgent.
 #[derive(Debug, Deserialize)]

@@ -14,14 +14,7 @@
 //!
 //! **Cost.** Blocks held erased are spare space that victims don't have: a higher background threshold means more copies.
 
-use crate::device::{Device, Geometry};
-use crate::ids::Pool;
-use crate::policy::answers::Want;
-use crate::policy::interface::GcTrigger;
-use crate::policy::thresholds::{CycleLevels, Room, StartLevel, Threshold, Thresholds};
-use crate::policy::view::View;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use crate::policy::prelude::*;
 
 /// What has the thresholds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]

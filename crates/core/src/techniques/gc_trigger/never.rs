@@ -7,11 +7,7 @@
 //!
 //! **Parameters.** None. **Cost.** Space.
 
-use crate::ids::Pool;
-use crate::policy::answers::Want;
-use crate::policy::interface::GcTrigger;
-use crate::policy::view::View;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// GC never starts.
 #[derive(Debug, Default, Deserialize)]

@@ -17,14 +17,7 @@
 //! **Cost.** A higher share means earlier GC of fuller blocks: more write amplification. A row of blocks keeps its plane or die
 //! from the host for longer at a time, and less often.
 
-use crate::device::{Device, Geometry};
-use crate::ids::Pool;
-use crate::policy::answers::Want;
-use crate::policy::interface::GcTrigger;
-use crate::policy::thresholds::{CycleLevels, Room, StartLevel, Threshold, Thresholds};
-use crate::policy::view::View;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use crate::policy::prelude::*;
 
 /// Soft and hard watermark of erased pages.
 #[derive(Debug, Deserialize)]

@@ -15,15 +15,9 @@
 //! **Cost.** Requests take longer than they would if GC waited for a pause, up to their deadlines; a write load without slack puts
 //! GC off until it is urgent.
 
-use crate::device::Device;
-use crate::flash::op::Class;
-use crate::policy::interface::Order;
-use crate::policy::view::{Candidate, View};
+use crate::policy::prelude::*;
 use crate::techniques::order::fifo::oldest;
 use crate::techniques::order::read_first::{ReadFirst, rank_at_die};
-use crate::units::Ns;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
 
 /// GC while deadlines leave time for it.
 #[derive(Debug, Deserialize)]

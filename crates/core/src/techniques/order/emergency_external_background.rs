@@ -8,11 +8,8 @@
 //!
 //! **Parameters.** None. **Cost.** A plane that has become urgent serves nobody until its GC has freed a block.
 
-use crate::flash::op::Class;
-use crate::policy::interface::Order;
-use crate::policy::view::{Candidate, View};
+use crate::policy::prelude::*;
 use crate::techniques::order::fifo::oldest;
-use serde::Deserialize;
 
 /// Urgent GC, the host, everything else.
 #[derive(Debug, Default, Deserialize)]

@@ -5,9 +5,7 @@
 //! **Source.** The Harey Tortoise, section 3.2 (external queue). **Parameters.** None.
 //! **Cost.** A read waits behind programs and GC.
 
-use crate::policy::interface::Order;
-use crate::policy::view::{Candidate, View};
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// The longest wait first.
 #[derive(Debug, Default, Deserialize)]

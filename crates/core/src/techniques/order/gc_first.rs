@@ -6,11 +6,8 @@
 //!
 //! **Parameters.** None. **Cost.** Every request to a die in GC waits for it.
 
-use crate::flash::op::Class;
-use crate::policy::interface::Order;
-use crate::policy::view::{Candidate, View};
+use crate::policy::prelude::*;
 use crate::techniques::order::fifo::oldest;
-use serde::Deserialize;
 
 /// GC before everything else.
 #[derive(Debug, Default, Deserialize)]

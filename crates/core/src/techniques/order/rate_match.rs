@@ -22,16 +22,9 @@
 //! **Cost.** The host waits for GC before it must. Whatever the share, a drive that is busy all the time writes no more than its GC
 //! frees; rate matching decides when that is felt, not whether.
 
-use crate::device::Device;
-use crate::flash::op::Class;
-use crate::policy::combination::Combination;
-use crate::policy::interface::Order;
-use crate::policy::view::{Candidate, View, Work};
+use crate::policy::prelude::*;
 use crate::techniques::order::emergency_external_background::queue;
 use crate::techniques::order::fifo::oldest;
-use crate::units::{MS, Ns};
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault, Faults};
 
 /// GC's share of the dies' time under load.
 #[derive(Debug, Deserialize)]

@@ -22,11 +22,8 @@
 //! delays the page that would have crossed instead. A die that never runs dry of commands keeps its data back; there are as many
 //! commands in a row as there are idle dies, no more.
 
-use crate::flash::op::Class;
-use crate::policy::interface::Order;
-use crate::policy::view::{Candidate, View};
+use crate::policy::prelude::*;
 use crate::techniques::order::fifo::oldest;
-use serde::Deserialize;
 
 /// What a channel serves before everything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

@@ -8,10 +8,7 @@
 //!
 //! **Parameters.** None. **Cost.** A request meets fast and slow pages by chance.
 
-use crate::policy::answers::{Preference, Writer};
-use crate::policy::interface::PageChoice;
-use crate::policy::view::View;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// No preference.
 #[derive(Debug, Default, Deserialize)]

@@ -28,13 +28,8 @@
 //!
 //! **Cost.** Where fast pages are GC's better, this is found only after `trial_windows` windows; each trial of what is worse costs some.
 
-use crate::device::Device;
-use crate::policy::answers::{Preference, Writer};
-use crate::policy::interface::PageChoice;
-use crate::policy::view::{View, Work};
+use crate::policy::prelude::*;
 use crate::techniques::page_choice::by_writer::Mode;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
 
 /// The preference that suits what was measured.
 #[derive(Debug, Deserialize)]

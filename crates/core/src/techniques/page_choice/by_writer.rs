@@ -14,10 +14,7 @@
 //! GC writes more than the host, not all of its pages can be fast: the mean program time of a drive that is busy all the time is
 //! that of no preference.
 
-use crate::policy::answers::{Preference, Writer};
-use crate::policy::interface::PageChoice;
-use crate::policy::view::View;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// Who has fast pages.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]

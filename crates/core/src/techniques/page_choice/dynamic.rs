@@ -15,15 +15,9 @@
 //!
 //! **Cost.** That of `return_to_fast` in idle time. A sustained load starts with an empty reserve of fast pages.
 
-use crate::device::Device;
-use crate::policy::answers::{Parking, Preference, Writer};
-use crate::policy::combination::Combination;
-use crate::policy::interface::PageChoice;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use crate::techniques::page_choice::by_locality::{ByLocality, hysteresis_percent, measured_windows, trial_windows, window_pages};
 use crate::techniques::page_choice::return_to_fast::{ReturnToFast, Strength};
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault, Faults};
 
 /// Return to fast, and by locality as the pool shrinks.
 #[derive(Debug, Deserialize)]

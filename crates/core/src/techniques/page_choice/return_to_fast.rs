@@ -24,11 +24,8 @@
 //! for each write point (weak) or two (strong), and 1.5 for weak on average; when a burst has used it up, the slow pages that
 //! were left behind follow.
 
-use crate::policy::answers::{Parking, Preference, Writer};
-use crate::policy::interface::PageChoice;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use crate::techniques::page_choice::by_writer::Mode;
-use serde::Deserialize;
 
 /// Where write points are parked.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]

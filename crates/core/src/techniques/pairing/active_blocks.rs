@@ -9,10 +9,7 @@
 //! Where no program of the host waits, GC goes ahead alone and the blocks are level no more. A plane whose block is behind GC's by
 //! no more than `skip_pages_max` pages skips them when a program of its own waits.
 
-use crate::ids::PlaneIx;
-use crate::policy::answers::Aligned;
-use crate::policy::answers::Claimant;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use std::cmp::Reverse;
 
 /// The write point that takes a page; nothing if the page should not join.

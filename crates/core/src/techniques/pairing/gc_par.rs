@@ -26,19 +26,11 @@
 //! `gc_first` the reads that joined none wait for a whole row of GCs. With aligned blocks a block less one page of each plane at most
 //! lies open besides the first, and a block is kept for it; skipped pages are write amplification.
 
-use crate::device::Device;
 use crate::event::EXTRA_SLOTS;
 use crate::event::SLOTS_MAX;
-use crate::flash::op::Class;
-use crate::ids::PlaneIx;
-use crate::policy::answers::{Aligned, PairingTraits};
-use crate::policy::combination::{Against, Combination, named};
-use crate::policy::interface::Pairing;
-use crate::policy::view::{View, Waiting};
+use crate::policy::prelude::*;
 use crate::techniques::pairing::active_blocks;
 use crate::techniques::pairing::same_offset::{check_multi_plane, first_of_each_plane};
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault, Faults};
 
 /// The host's operations are paired with those of GC.
 #[derive(Debug, Default, Deserialize)]

@@ -4,10 +4,7 @@
 //!
 //! **Source.** TTFLASH, Table 1: one plane per chip. **Parameters.** None. **Cost.** Sibling planes idle.
 
-use crate::policy::answers::PairingTraits;
-use crate::policy::interface::Pairing;
-use crate::policy::view::{View, Waiting};
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// No pairing.
 #[derive(Debug, Default, Deserialize)]

@@ -11,11 +11,7 @@
 //!
 //! **Cost.** The first page of the group waits for the transfers of the others.
 
-use crate::device::Device;
-use crate::policy::interface::Pairing;
-use crate::policy::view::{View, Waiting};
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use crate::policy::prelude::*;
 
 /// Same kind, same class, same offset, other plane.
 #[derive(Debug, Default, Deserialize)]

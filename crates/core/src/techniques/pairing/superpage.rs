@@ -26,15 +26,8 @@
 //! the host programs nothing there: once its first page has waited for `wait_us`, or a program lacks nothing while writes wait
 //! for room in the buffer, GCs that are not urgent begin or go on only after it. The planes that are ready meanwhile stand idle.
 
-use crate::device::Device;
-use crate::policy::answers::PairingTraits;
-use crate::policy::combination::{Against, Combination, named};
-use crate::policy::interface::Pairing;
-use crate::policy::view::{View, Waiting};
+use crate::policy::prelude::*;
 use crate::techniques::pairing::same_offset::SameOffset;
-use crate::units::US;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault, Faults};
 
 /// All planes of a die, or none.
 #[derive(Debug, Deserialize)]

@@ -15,14 +15,8 @@
 //! times. The plane is chosen when the program is enqueued, before its read if it has one, and not again. A layout that is bound to
 //! addresses, such as parity stripes, cannot be combined with it.
 
-use crate::device::Device;
-use crate::ids::{Lpn, PlaneIx};
-use crate::policy::answers::Reach;
-use crate::policy::interface::Place;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use crate::techniques::place::static_order::PlaneOrder;
-use serde::Deserialize;
-use tinytail_config::ConfigError;
 
 /// Dynamic allocation, in turns among equals.
 #[derive(Debug, Default, Deserialize)]

@@ -17,17 +17,9 @@
 //! program at a time is under way in each of its planes' die, and none joins another in a multi-plane command. It needs
 //! `[gc_lock] policy = "nothing"`, since a die that is locked would look idle.
 
-use crate::device::Device;
-use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
-use crate::policy::answers::Reach;
-use crate::policy::answers::WRITE_POINTS_MAX;
-use crate::policy::combination::{Against, Combination, named};
-use crate::policy::interface::Place;
-use crate::policy::view::{Unplaced, View};
+use crate::policy::prelude::*;
 use crate::techniques::place::idle_die::saved_turn;
 use crate::techniques::place::static_order::PlaneOrder;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault, Faults};
 
 /// Choices after which the mean of the live pages is found anew. It changes by trims and by first writes alone.
 const CHOICES_FOR_MEAN: u32 = 1024;

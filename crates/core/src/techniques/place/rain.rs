@@ -12,14 +12,8 @@
 //! **Cost.** One page in N holds parity: space, programs, GC. A small write reads before it writes. Each N pages in a row
 //! meet a channel twice.
 
-use crate::device::Device;
-use crate::ids::{Lpn, PlaneIx};
-use crate::policy::combination::Combination;
-use crate::policy::interface::Place;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use crate::stripes::{Stripes, WIDTH_MAX};
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault, Faults};
 
 /// Pages in stripes with parity.
 #[derive(Debug, Default, Deserialize)]

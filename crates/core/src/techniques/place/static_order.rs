@@ -15,13 +15,7 @@
 //! for one that holds data which never change: that takes victims by wear. Wear counts from the drive's starting state on, which is
 //! the same for both.
 
-use crate::device::{Device, Geometry};
-use crate::ids::{Lpn, PlaneIx};
-use crate::policy::answers::Opens;
-use crate::policy::interface::Place;
-use crate::policy::view::View;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use crate::policy::prelude::*;
 
 /// Static allocation in one of the 24 orders.
 #[derive(Debug, Default, Deserialize)]

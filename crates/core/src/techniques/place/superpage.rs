@@ -15,15 +15,8 @@
 //! plane in common are read one after the other. Overwritten pages leave any plane, so that planes of a die come to hold unequal
 //! shares of its live pages, and ageing can't write to a full one: a drive without room for six standard deviations is refused.
 
-use crate::device::Device;
-use crate::ids::{DieIx, Lpn, PlaneIx};
-use crate::policy::answers::Reach;
-use crate::policy::combination::Combination;
-use crate::policy::interface::Place;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use crate::techniques::place::static_order::PlaneOrder;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault, Faults};
 
 /// The die by address, the plane by what waits there.
 #[derive(Debug, Default, Deserialize)]

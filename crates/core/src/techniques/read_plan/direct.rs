@@ -4,10 +4,7 @@
 //!
 //! **Source.** TTFLASH, section 6.1 ("Base", "+PB"). **Parameters.** None. **Cost.** Reads wait as long as a GC lasts.
 
-use crate::policy::answers::ReadAnswer;
-use crate::policy::interface::ReadPlan;
-use crate::policy::view::{BlockedRead, View};
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// No read is reconstructed.
 #[derive(Debug, Default, Deserialize)]

@@ -16,12 +16,7 @@
 //!
 //! **Cost.** Up to N - 1 reads for one. It fails where two pages of a stripe are behind GCs.
 
-use crate::policy::answers::ReadAnswer;
-use crate::policy::combination::Combination;
-use crate::policy::interface::ReadPlan;
-use crate::policy::view::{BlockedRead, View};
-use serde::Deserialize;
-use tinytail_config::Faults;
+use crate::policy::prelude::*;
 
 /// When a read of a part of a stripe is reconstructed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

@@ -21,15 +21,7 @@
 //! **Cost.** A request that arrives during such a read waits for its end, since a read cannot be cut; rewritten pages wear
 //! the flash and bring GCs nearer. A drive without idle time is never scrubbed.
 
-use crate::device::Device;
-use crate::ids::BlockIx;
-use crate::policy::answers::COPIES_MAX;
-use crate::policy::combination::{Against, Combination};
-use crate::policy::interface::Scrub;
-use crate::policy::view::View;
-use crate::units::{Ns, US};
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault, Faults};
+use crate::policy::prelude::*;
 
 /// Which block is looked through next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

@@ -5,11 +5,7 @@
 //! **Source.** TTFLASH, section 7: its copybacks skip the ECC. **Parameters.** None. **Cost.** Where the flash has bit errors,
 //! those of a page add up with each copyback.
 
-use crate::ids::BlockIx;
-use crate::policy::interface::Scrub;
-use crate::policy::view::View;
-use crate::units::Ns;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// Nothing is scrubbed.
 #[derive(Debug, Default, Deserialize)]

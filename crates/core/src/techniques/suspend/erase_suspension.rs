@@ -30,15 +30,7 @@
 //! Reads that leave no pause long enough (`i_es`: of a step) starve erases, and writes with them. `d_es` loses nothing of an erase;
 //! `t_es` lies between, nearer to `i_es` the longer its timeout.
 
-use crate::device::Device;
-use crate::flash::ask::{Keep, Serve, Suspension};
-use crate::flash::op::OpKind;
-use crate::ids::DieIx;
-use crate::policy::interface::Suspend;
-use crate::policy::view::{Progress, View};
-use crate::units::{MS, Ns};
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use crate::policy::prelude::*;
 
 /// The longest timeout that ends, in milliseconds: an hour.
 const TIMEOUT_MS_MAX: f64 = 3_600_000.0;

@@ -6,11 +6,7 @@
 //!
 //! **Parameters.** None. **Cost.** Reads wait up to a whole erase.
 
-use crate::flash::ask::Suspension;
-use crate::ids::DieIx;
-use crate::policy::interface::Suspend;
-use crate::policy::view::View;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// Erases and programs run to their end.
 #[derive(Debug, Default, Deserialize)]

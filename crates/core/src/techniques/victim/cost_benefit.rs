@@ -13,11 +13,8 @@
 //! **Parameters.** None. **Cost.** More copying than greedy while writes are uniform, less once some pages are written
 //! far more often than others.
 
-use crate::ids::{BlockGroup, Pool};
-use crate::policy::interface::Victim;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use crate::techniques::victim::{keep_least, least};
-use serde::Deserialize;
 use std::cmp::{Ordering, Reverse};
 
 /// The greatest benefit over cost.

@@ -11,13 +11,8 @@
 //!
 //! **Cost.** A little more copying than greedy, from 10 on hardly any; it looks at `d` blocks instead of all.
 
-use crate::device::Device;
-use crate::ids::{BlockGroup, Pool};
-use crate::policy::interface::Victim;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use crate::techniques::victim::{keep_least, least};
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
 
 /// The fewest valid pages among `d` random blocks.
 #[derive(Debug, Deserialize)]

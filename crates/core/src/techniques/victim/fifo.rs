@@ -9,11 +9,8 @@
 //! **Parameters.** None. **Cost.** It levels wear, but copies more than greedy: with uniform writes a few percent, with
 //! some pages written far more often than others much more.
 
-use crate::ids::{BlockGroup, Pool};
-use crate::policy::interface::Victim;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use crate::techniques::victim::{keep_least, least};
-use serde::Deserialize;
 
 /// The block that closed longest ago.
 #[derive(Debug, Default, Deserialize)]

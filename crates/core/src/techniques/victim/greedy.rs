@@ -6,10 +6,7 @@
 //!
 //! **Parameters.** None. **Cost.** The least copying now; it ignores age, locality and wear.
 
-use crate::ids::{BlockGroup, Pool};
-use crate::policy::interface::Victim;
-use crate::policy::view::View;
-use serde::Deserialize;
+use crate::policy::prelude::*;
 
 /// The fewest valid pages.
 #[derive(Debug, Default, Deserialize)]

@@ -8,11 +8,8 @@
 //! **Parameters.** None. **Cost.** Alone it goes round the blocks of a plane in turn and copies as FIFO does; behind
 //! greedy it costs nothing.
 
-use crate::ids::{BlockGroup, Pool};
-use crate::policy::interface::Victim;
-use crate::policy::view::View;
+use crate::policy::prelude::*;
 use crate::techniques::victim::{keep_least, least};
-use serde::Deserialize;
 
 /// The fewest erases.
 #[derive(Debug, Default, Deserialize)]

@@ -14,13 +14,7 @@
 //!
 //! **Cost.** A few microseconds of the controller in the paper, none here.
 
-use crate::device::Device;
-use crate::ids::{BlockGroup, Pool};
-use crate::policy::combination::Combination;
-use crate::policy::interface::Victim;
-use crate::policy::view::View;
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault, Faults};
+use crate::policy::prelude::*;
 
 /// The most pages that waiting reads can join.
 #[derive(Debug, Deserialize)]

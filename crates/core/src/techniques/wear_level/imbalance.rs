@@ -26,14 +26,8 @@
 //! and then as long as two of the buffer's pages would, read and programmed one after the other. A stripe that turns cold has
 //! moved in vain.
 
-use crate::device::Device;
-use crate::policy::combination::Combination;
-use crate::policy::interface::WearLevel;
-use crate::policy::view::{View, WrittenStripe};
+use crate::policy::prelude::*;
 use crate::stripes::Place;
-use crate::units::{Ns, US};
-use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault, Faults};
 
 /// Hot stripes move to less worn planes.
 #[derive(Debug, Deserialize)]

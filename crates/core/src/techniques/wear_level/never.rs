@@ -4,11 +4,8 @@
 //!
 //! **Source.** TTFLASH, section 4.2. **Parameters.** None. **Cost.** Planes wear as unevenly as the host writes.
 
-use crate::policy::interface::WearLevel;
-use crate::policy::view::{View, WrittenStripe};
+use crate::policy::prelude::*;
 use crate::stripes::Place;
-use crate::units::Ns;
-use serde::Deserialize;
 
 /// No stripe moves.
 #[derive(Debug, Default, Deserialize)]
