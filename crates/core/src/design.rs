@@ -6,6 +6,7 @@ use crate::techniques::{
     DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, ReadPlanPolicy,
     ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy,
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -22,8 +23,7 @@ pub use crate::policy::thresholds::{CycleLevels, Room, StartLevel, Threshold, Th
 pub use fit::Adjustment;
 
 /// How GC copies, and what the translation layer keeps for it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GcSection {
     /// `copyback` inside the plane, or through the `controller`.
@@ -46,8 +46,7 @@ pub struct GcSection {
     pub ideal: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Copy {
     #[default]
@@ -55,8 +54,7 @@ enum Copy {
     Controller,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Destination {
     #[default]
@@ -133,8 +131,7 @@ impl GcSection {
 }
 
 /// The section of victims: techniques in the order in which they are asked.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Chain {
     pub(crate) chain: Vec<VictimPolicy>,

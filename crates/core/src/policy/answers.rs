@@ -2,6 +2,7 @@
 
 pub use crate::traits::PairingTraits;
 use crate::units::Ns;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The most copybacks of a page that are distinguished.
@@ -30,8 +31,7 @@ pub enum Reach {
 }
 
 /// Which of a plane's erased blocks is opened first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Opens {
     /// The one that was erased first.
@@ -64,8 +64,7 @@ pub enum Gate {
 }
 
 /// What a GC blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// The plane.

@@ -10,5 +10,6 @@ pub(crate) use crate::policy::interface::*;
 pub(crate) use crate::policy::thresholds::{CycleLevels, Room, StartLevel, Threshold, Thresholds};
 pub(crate) use crate::policy::view::{BlockedRead, DirtyStripe, Progress, Unplaced, View, Work, WrittenStripe};
 pub(crate) use crate::units::{MS, Ns, US};
+pub(crate) use schemars::JsonSchema;
 pub(crate) use serde::Deserialize;
 pub(crate) use tinytail_config::{ConfigError, Fault, Faults};

@@ -46,8 +46,8 @@ macro_rules! techniques {
         enum $enum:ident for $trait:ident, $dispatch:ident { $( $(#[doc = $doc:literal])+ $tag:literal => $variant:ident($technique:ty), )+ }
     ) => {
         $(#[$enum_doc])*
-        #[derive(Deserialize)]
-        #[cfg_attr(test, derive(schemars::JsonSchema), schemars(tag = "policy"))]
+        #[derive(Deserialize, JsonSchema)]
+        #[schemars(tag = "policy")]
         pub enum $enum {
             $( $(#[doc = $doc])+ #[serde(rename = $tag)] $variant($technique), )+
             /// A policy from outside this crate.

@@ -13,8 +13,7 @@
 use crate::policy::prelude::*;
 
 /// Away from GCs, in four classes.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GcTolerant {}
 

@@ -14,8 +14,7 @@
 use crate::policy::prelude::*;
 
 /// When a GC that is not urgent starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     /// At once.
@@ -25,8 +24,7 @@ pub enum Start {
 }
 
 /// Each GC by itself.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Free {
     #[serde(default = "immediate")]

@@ -15,8 +15,7 @@
 use crate::policy::prelude::*;
 
 /// Open for one plane of each die.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnePerDie {}
 

@@ -20,8 +20,7 @@ use crate::policy::prelude::*;
 use crate::techniques::gc_gate::free::Start;
 
 /// Which of the waiting planes is next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Turn {
     /// The one with the fewest erased pages.
@@ -32,8 +31,7 @@ pub enum Turn {
 }
 
 /// At most one GC in each group.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rotating {
     #[serde(default)]

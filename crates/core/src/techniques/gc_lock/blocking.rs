@@ -12,8 +12,7 @@
 use crate::policy::prelude::*;
 
 /// Locks one scope throughout.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Blocking {
     scope: Scope,

@@ -13,8 +13,7 @@
 use crate::policy::prelude::*;
 
 /// Locks one scope for a page at a time, until the plane is urgent.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Preemptible {
     scope: Scope,
@@ -23,8 +22,7 @@ pub struct Preemptible {
 }
 
 /// Until when a GC yields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
     /// Until its plane is urgent.

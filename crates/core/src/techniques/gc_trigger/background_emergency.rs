@@ -17,8 +17,7 @@
 use crate::policy::prelude::*;
 
 /// What has the thresholds.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Of {
     /// A chip with all its dies.
@@ -29,8 +28,7 @@ pub enum Of {
 }
 
 /// Thresholds of erased blocks for each chip or die.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundEmergency {
     #[serde(default = "background")]

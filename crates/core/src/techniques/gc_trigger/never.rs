@@ -10,8 +10,7 @@
 use crate::policy::prelude::*;
 
 /// GC never starts.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Never {}
 

@@ -20,8 +20,7 @@
 use crate::policy::prelude::*;
 
 /// Soft and hard watermark of erased pages.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Watermark {
     #[serde(default = "soft")]
@@ -51,8 +50,7 @@ pub struct Watermark {
 }
 
 /// What the shares are of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PercentOf {
     /// All pages.
@@ -63,8 +61,7 @@ pub enum PercentOf {
 }
 
 /// Whose pages are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Of {
     /// Those of the plane.

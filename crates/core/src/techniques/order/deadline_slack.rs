@@ -20,8 +20,7 @@ use crate::techniques::order::fifo::oldest;
 use crate::techniques::order::read_first::{ReadFirst, rank_at_die};
 
 /// GC while deadlines leave time for it.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeadlineSlack {
     #[serde(default = "deadline")]

@@ -27,8 +27,7 @@ use crate::techniques::order::emergency_external_background::queue;
 use crate::techniques::order::fifo::oldest;
 
 /// GC's share of the dies' time under load.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateMatch {
     #[serde(default = "window_ms")]

@@ -26,8 +26,7 @@ use crate::policy::prelude::*;
 use crate::techniques::order::fifo::oldest;
 
 /// What a channel serves before everything else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
     /// What has waited longest and is no program.
@@ -40,8 +39,7 @@ pub enum Channel {
 }
 
 /// Reads before everything else at a die.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadFirst {
     #[serde(default)]

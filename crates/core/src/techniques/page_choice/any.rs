@@ -11,8 +11,7 @@
 use crate::policy::prelude::*;
 
 /// No preference.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Any {}
 

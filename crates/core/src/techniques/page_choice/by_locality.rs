@@ -32,8 +32,7 @@ use crate::policy::prelude::*;
 use crate::techniques::page_choice::by_writer::Mode;
 
 /// The preference that suits what was measured.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ByLocality {
     #[serde(default = "window_pages")]

@@ -17,8 +17,7 @@
 use crate::policy::prelude::*;
 
 /// Who has fast pages.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// The host.
@@ -36,8 +35,7 @@ impl Mode {
 }
 
 /// One writer on fast pages, the other on slow ones.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ByWriter {
     mode: Mode,

@@ -20,8 +20,7 @@ use crate::techniques::page_choice::by_locality::{ByLocality, hysteresis_percent
 use crate::techniques::page_choice::return_to_fast::{ReturnToFast, Strength};
 
 /// Return to fast, and by locality as the pool shrinks.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dynamic {
     #[serde(default)]

@@ -28,8 +28,7 @@ use crate::policy::prelude::*;
 use crate::techniques::page_choice::by_writer::Mode;
 
 /// Where write points are parked.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Strength {
     /// On any fast page.
@@ -49,8 +48,7 @@ impl Strength {
 }
 
 /// The host on fast pages, GC in idle time on the others.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReturnToFast {
     #[serde(default)]

@@ -33,8 +33,7 @@ use crate::techniques::pairing::active_blocks;
 use crate::techniques::pairing::same_offset::{check_multi_plane, first_of_each_plane};
 
 /// The host's operations are paired with those of GC.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GcPar {
     #[serde(default)]

@@ -14,8 +14,7 @@
 use crate::policy::prelude::*;
 
 /// Same kind, same class, same offset, other plane.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SameOffset {
     #[serde(default)]

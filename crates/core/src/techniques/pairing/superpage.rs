@@ -30,8 +30,7 @@ use crate::policy::prelude::*;
 use crate::techniques::pairing::same_offset::SameOffset;
 
 /// All planes of a die, or none.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SuperpagePrograms {
     #[serde(default = "wait")]
@@ -44,8 +43,7 @@ pub struct SuperpagePrograms {
 }
 
 /// What the programs of GCs take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GcPrograms {
     /// All planes of a die, like those of the host.

@@ -19,8 +19,7 @@ use crate::policy::prelude::*;
 use crate::techniques::place::static_order::PlaneOrder;
 
 /// Dynamic allocation, in turns among equals.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdleDie {
     #[serde(default)]

@@ -25,8 +25,7 @@ use crate::techniques::place::static_order::PlaneOrder;
 const CHOICES_FOR_MEAN: u32 = 1024;
 
 /// Late-bound allocation, in turns among equals.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NextIdle {
     #[serde(default)]

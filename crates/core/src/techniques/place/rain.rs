@@ -16,8 +16,7 @@ use crate::policy::prelude::*;
 use crate::stripes::{Stripes, WIDTH_MAX};
 
 /// Pages in stripes with parity.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rain {
     #[serde(default)]

@@ -16,10 +16,10 @@
 //! the same for both.
 
 use crate::policy::prelude::*;
+use serde::Serialize;
 
 /// Static allocation in one of the 24 orders.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaticOrder {
     #[serde(default)]
@@ -63,8 +63,8 @@ impl Place for StaticOrder {
 }
 
 /// One of the 24 orders of channels (C), chips (W), dies (D) and planes (P), of which the first changes fastest.
-#[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema, serde::Serialize), schemars(inline))]
+#[derive(Debug, Clone, Deserialize, JsonSchema, Serialize)]
+#[schemars(inline)]
 #[serde(transparent)]
 pub struct PlaneOrder(String);
 

@@ -19,8 +19,7 @@ use crate::policy::prelude::*;
 use crate::techniques::place::static_order::PlaneOrder;
 
 /// The die by address, the plane by what waits there.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Superpage {
     #[serde(default)]

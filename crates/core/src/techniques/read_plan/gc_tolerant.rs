@@ -19,8 +19,7 @@
 use crate::policy::prelude::*;
 
 /// When a read of a part of a stripe is reconstructed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
     /// If the GC lasts longer than the busy extra reads.
@@ -33,8 +32,7 @@ pub enum Rule {
 }
 
 /// Reads around GCs.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GcTolerant {
     #[serde(default)]

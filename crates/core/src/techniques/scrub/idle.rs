@@ -24,8 +24,7 @@
 use crate::policy::prelude::*;
 
 /// Which block is looked through next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum First {
     /// The one that follows the last.
@@ -36,8 +35,7 @@ pub enum First {
 }
 
 /// Copied pages are read while their die is idle.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Idle {
     #[serde(default = "pause")]

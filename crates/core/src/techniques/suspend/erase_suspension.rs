@@ -39,8 +39,7 @@ const TIMEOUT_MS_MAX: f64 = 3_600_000.0;
 const TIMEOUT_MS: f64 = 64.0;
 
 /// When an erase is cut, and what it keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// At once; it goes on from there.
@@ -56,8 +55,7 @@ pub enum Mode {
 }
 
 /// What a timeout is counted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// The time for which the die has had erases to run.
@@ -68,8 +66,7 @@ pub enum Clock {
 }
 
 /// Whether programs make way for reads as well, by one of the two ways of Wu and He (FAST '12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Programs {
     /// They run to their end.
@@ -82,8 +79,7 @@ pub enum Programs {
 }
 
 /// Erases make way for reads.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EraseSuspension {
     mode: Mode,

@@ -9,8 +9,7 @@
 use crate::policy::prelude::*;
 
 /// Erases and programs run to their end.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Never {}
 

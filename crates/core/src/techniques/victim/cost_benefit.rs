@@ -18,8 +18,7 @@ use crate::techniques::victim::{keep_least, least};
 use std::cmp::{Ordering, Reverse};
 
 /// The greatest benefit over cost.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CostBenefit {}
 

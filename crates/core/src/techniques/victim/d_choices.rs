@@ -15,8 +15,7 @@ use crate::policy::prelude::*;
 use crate::techniques::victim::{keep_least, least};
 
 /// The fewest valid pages among `d` random blocks.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DChoices {
     #[serde(default = "ten")]

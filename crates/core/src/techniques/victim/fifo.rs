@@ -13,8 +13,7 @@ use crate::policy::prelude::*;
 use crate::techniques::victim::{keep_least, least};
 
 /// The block that closed longest ago.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fifo {}
 

@@ -9,8 +9,7 @@
 use crate::policy::prelude::*;
 
 /// The fewest valid pages.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Greedy {}
 

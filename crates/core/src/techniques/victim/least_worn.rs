@@ -12,8 +12,7 @@ use crate::policy::prelude::*;
 use crate::techniques::victim::{keep_least, least};
 
 /// The fewest erases.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeastWorn {}
 

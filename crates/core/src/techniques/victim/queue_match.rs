@@ -17,8 +17,7 @@
 use crate::policy::prelude::*;
 
 /// The most pages that waiting reads can join.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueMatch {
     #[serde(default = "ten")]

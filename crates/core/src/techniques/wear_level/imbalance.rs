@@ -30,8 +30,7 @@ use crate::policy::prelude::*;
 use crate::stripes::Place;
 
 /// Hot stripes move to less worn planes.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Imbalance {
     #[serde(default = "yes")]

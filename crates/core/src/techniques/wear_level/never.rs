@@ -8,8 +8,7 @@ use crate::policy::prelude::*;
 use crate::stripes::Place;
 
 /// No stripe moves.
-#[derive(Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Never {}
 
