@@ -24,25 +24,19 @@ pub use fit::Adjustment;
 
 /// How GC copies, and what the translation layer keeps for it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct GcSection {
     /// `copyback` inside the plane, or through the `controller`.
-    #[serde(default)]
     copy: Copy,
     /// Where pages are moved: inside the `plane`, or to any plane of the `die` or of the `drive`.
-    #[serde(default)]
     destination: Destination,
     /// Open blocks of each plane.
-    #[serde(default = "one")]
     pub write_points: u32,
     /// Erased blocks of each plane that only GC may open.
-    #[serde(default = "one")]
     pub reserve_blocks: u32,
     /// Keep a sequence number with every page.
-    #[serde(default)]
     pub page_sequence: bool,
     /// GC is ideal: it takes no time.
-    #[serde(default)]
     pub ideal: bool,
 }
 
@@ -99,10 +93,6 @@ impl Reach {
             Self::Drive => "in any plane of the drive",
         }
     }
-}
-
-fn one() -> u32 {
-    1
 }
 
 impl Default for GcSection {

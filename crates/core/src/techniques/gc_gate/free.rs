@@ -14,33 +14,22 @@
 use crate::policy::prelude::*;
 
 /// When a GC that is not urgent starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     /// At once.
+    #[default]
     Immediate,
     /// While no host operation uses or awaits its channel.
     QuietChannel,
 }
 
 /// Each GC by itself.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Free {
-    #[serde(default = "immediate")]
     start: Start,
-    #[serde(default)]
     one_per_channel: bool,
-}
-
-fn immediate() -> Start {
-    Start::Immediate
-}
-
-impl Default for Free {
-    fn default() -> Self {
-        Self { start: Start::Immediate, one_per_channel: false }
-    }
 }
 
 impl Free {

@@ -29,15 +29,11 @@ pub enum Of {
 
 /// Thresholds of erased blocks for each chip or die.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct BackgroundEmergency {
-    #[serde(default = "background")]
     background_blocks: u32,
-    #[serde(default = "emergency")]
     emergency_blocks: u32,
-    #[serde(default)]
     of: Of,
-    #[serde(default)]
     stop_above_blocks: u32,
     /// The shares of a plane.
     #[serde(skip)]
@@ -48,12 +44,10 @@ pub struct BackgroundEmergency {
     emergency_pages: u32,
 }
 
-fn background() -> u32 {
-    64
-}
-
-fn emergency() -> u32 {
-    8
+impl Default for BackgroundEmergency {
+    fn default() -> Self {
+        Self::new(64, 8)
+    }
 }
 
 impl BackgroundEmergency {

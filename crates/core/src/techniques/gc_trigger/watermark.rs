@@ -21,19 +21,14 @@ use crate::policy::prelude::*;
 
 /// Soft and hard watermark of erased pages.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Watermark {
-    #[serde(default = "soft")]
     soft_free_percent: f64,
-    #[serde(default = "hard")]
     hard_free_percent: f64,
-    #[serde(default)]
     percent_of: PercentOf,
     soft_free_blocks: Option<u32>,
     hard_free_blocks: Option<u32>,
-    #[serde(default)]
     of: Of,
-    #[serde(default)]
     stop_above_blocks: u32,
     /// Spare pages of a plane, once a drive is known.
     #[serde(skip)]
@@ -71,12 +66,10 @@ pub enum Of {
     Die,
 }
 
-fn soft() -> f64 {
-    30.0
-}
-
-fn hard() -> f64 {
-    10.0
+impl Default for Watermark {
+    fn default() -> Self {
+        Self::new(30.0, 10.0)
+    }
 }
 
 impl Watermark {

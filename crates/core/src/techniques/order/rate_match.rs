@@ -28,17 +28,12 @@ use crate::techniques::order::fifo::oldest;
 
 /// GC's share of the dies' time under load.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct RateMatch {
-    #[serde(default = "window_ms")]
     window_ms: u64,
-    #[serde(default = "window_erases")]
     window_erases: u64,
-    #[serde(default)]
     hand_over: bool,
-    #[serde(default)]
     reads_first: bool,
-    #[serde(default = "sustainable_percent")]
     sustainable_percent: u32,
     #[serde(skip)]
     measured: Measured,
@@ -64,26 +59,14 @@ struct Measured {
     erase_ns: f64,
 }
 
-fn window_ms() -> u64 {
-    500
-}
-
-fn window_erases() -> u64 {
-    64
-}
-
-fn sustainable_percent() -> u32 {
-    25
-}
-
 impl Default for RateMatch {
     fn default() -> Self {
         Self {
-            window_ms: window_ms(),
-            window_erases: window_erases(),
+            window_ms: 500,
+            window_erases: 64,
             hand_over: false,
             reads_first: false,
-            sustainable_percent: sustainable_percent(),
+            sustainable_percent: 25,
             measured: Measured::default(),
         }
     }

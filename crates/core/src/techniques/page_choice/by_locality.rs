@@ -33,16 +33,12 @@ use crate::techniques::page_choice::by_writer::Mode;
 
 /// The preference that suits what was measured.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ByLocality {
-    #[serde(default = "window_pages")]
-    window_pages: u64,
-    #[serde(default = "measured_windows")]
-    measured_windows: u32,
-    #[serde(default = "hysteresis_percent")]
-    hysteresis_percent: u64,
-    #[serde(default = "trial_windows")]
-    trial_windows: u32,
+    pub(super) window_pages: u64,
+    pub(super) measured_windows: u32,
+    pub(super) hysteresis_percent: u64,
+    pub(super) trial_windows: u32,
     #[serde(skip)]
     gc_has_fast: bool,
     #[serde(skip)]
@@ -95,25 +91,9 @@ impl Costs {
     }
 }
 
-pub(super) fn window_pages() -> u64 {
-    16_384
-}
-
-pub(super) fn measured_windows() -> u32 {
-    8
-}
-
-pub(super) fn hysteresis_percent() -> u64 {
-    2
-}
-
-pub(super) fn trial_windows() -> u32 {
-    64
-}
-
 impl Default for ByLocality {
     fn default() -> Self {
-        Self::new(window_pages(), measured_windows(), hysteresis_percent(), trial_windows())
+        Self::new(16_384, 8, 2, 64)
     }
 }
 

@@ -16,24 +16,18 @@
 //! **Cost.** That of `return_to_fast` in idle time. A sustained load starts with an empty reserve of fast pages.
 
 use crate::policy::prelude::*;
-use crate::techniques::page_choice::by_locality::{ByLocality, hysteresis_percent, measured_windows, trial_windows, window_pages};
+use crate::techniques::page_choice::by_locality::ByLocality;
 use crate::techniques::page_choice::return_to_fast::{ReturnToFast, Strength};
 
 /// Return to fast, and by locality as the pool shrinks.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Dynamic {
-    #[serde(default)]
     parking: Strength,
-    #[serde(default = "sustainable_percent")]
     sustainable_percent: u32,
-    #[serde(default = "window_pages")]
     window_pages: u64,
-    #[serde(default = "measured_windows")]
     measured_windows: u32,
-    #[serde(default = "hysteresis_percent")]
     hysteresis_percent: u64,
-    #[serde(default = "trial_windows")]
     trial_windows: u32,
     #[serde(skip)]
     early: ReturnToFast,
@@ -44,21 +38,18 @@ pub struct Dynamic {
     credit: [u32; 2],
 }
 
-fn sustainable_percent() -> u32 {
-    25
-}
-
 impl Default for Dynamic {
     fn default() -> Self {
+        let late = ByLocality::default();
         Self {
             parking: Strength::default(),
-            sustainable_percent: sustainable_percent(),
-            window_pages: window_pages(),
-            measured_windows: measured_windows(),
-            hysteresis_percent: hysteresis_percent(),
-            trial_windows: trial_windows(),
+            sustainable_percent: 25,
+            window_pages: late.window_pages,
+            measured_windows: late.measured_windows,
+            hysteresis_percent: late.hysteresis_percent,
+            trial_windows: late.trial_windows,
             early: ReturnToFast::default(),
-            late: ByLocality::default(),
+            late,
             credit: [0; 2],
         }
     }

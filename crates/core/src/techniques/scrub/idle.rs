@@ -36,31 +36,21 @@ pub enum First {
 
 /// Copied pages are read while their die is idle.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Idle {
-    #[serde(default = "pause")]
     pause_us: u32,
-    #[serde(default = "one")]
     least_copybacks: u8,
-    #[serde(default = "half")]
     rewrite_percent: u32,
-    #[serde(default)]
     first: First,
     /// The block looked through last in each die.
     #[serde(skip)]
     last: Vec<BlockIx>,
 }
 
-fn pause() -> u32 {
-    1000
-}
-
-fn one() -> u8 {
-    1
-}
-
-fn half() -> u32 {
-    50
+impl Default for Idle {
+    fn default() -> Self {
+        Self::new(1000, 1, 50, First::InTurn)
+    }
 }
 
 impl Idle {

@@ -31,34 +31,19 @@ use crate::stripes::Place;
 
 /// Hot stripes move to less worn planes.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Imbalance {
-    #[serde(default = "yes")]
     migrate: bool,
-    #[serde(default = "yes")]
     shift: bool,
-    #[serde(default = "spread")]
     spread_percent: u32,
-    #[serde(default = "pause")]
     pause_us: u32,
-    #[serde(default = "patience")]
     patience_us: u32,
 }
 
-fn yes() -> bool {
-    true
-}
-
-fn spread() -> u32 {
-    200
-}
-
-fn pause() -> u32 {
-    5000
-}
-
-fn patience() -> u32 {
-    50_000
+impl Default for Imbalance {
+    fn default() -> Self {
+        Self::new(true, true, 200, 5000, 50_000)
+    }
 }
 
 impl Imbalance {
