@@ -147,17 +147,12 @@ impl Measured {
 
 impl Order for RateMatch {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        for (key, value, least, most) in [
-            ("window_ms", self.window_ms, 1, 60_000),
-            ("window_erases", self.window_erases, 1, 65_536),
-            ("sustainable_percent", self.sustainable_percent.into(), 0, 99),
-        ] {
-            if !(least..=most).contains(&value) {
-                return Err(Fault::new("order", key, format!("is {value}")).allowed(format!("{least} to {most}")).into());
-            }
-        }
+        let mut faults = Faults::default();
+        faults.range("order", "window_ms", self.window_ms, 1, 60_000);
+        faults.range("order", "window_erases", self.window_erases, 1, 65_536);
+        faults.range("order", "sustainable_percent", self.sustainable_percent, 0, 99);
         self.measured = Measured::of_device(device);
-        Ok(())
+        faults.result()
     }
 
     fn at_die(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize {

@@ -172,18 +172,13 @@ impl PageChoice for ByLocality {
     }
 
     fn prepare(&mut self, _: &Device) -> Result<(), ConfigError> {
-        for (key, value, least, most) in [
-            ("window_pages", self.window_pages, 1, 1 << 32),
-            ("measured_windows", self.measured_windows.into(), 1, 1024),
-            ("hysteresis_percent", self.hysteresis_percent, 0, 1000),
-            ("trial_windows", self.trial_windows.into(), 2, 65_536),
-        ] {
-            if !(least..=most).contains(&value) {
-                return Err(Fault::new("page_choice", key, format!("is {value}")).allowed(format!("{least} to {most}")).into());
-            }
-        }
+        let mut faults = Faults::default();
+        faults.range("page_choice", "window_pages", self.window_pages, 1, 1 << 32);
+        faults.range("page_choice", "measured_windows", self.measured_windows, 1, 1024);
+        faults.range("page_choice", "hysteresis_percent", self.hysteresis_percent, 0, 1000);
+        faults.range("page_choice", "trial_windows", self.trial_windows, 2, 65_536);
         self.pause = 1;
-        Ok(())
+        faults.result()
     }
 
     fn preference(&mut self, view: View<'_>, writer: Writer, _: bool) -> Preference {

@@ -72,14 +72,12 @@ impl PageChoice for Dynamic {
     }
 
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        if self.sustainable_percent > 99 {
-            return Err(Fault::new("page_choice", "sustainable_percent", format!("is {}", self.sustainable_percent))
-                .allowed("0 to 99")
-                .into());
-        }
+        let mut faults = Faults::default();
+        faults.range("page_choice", "sustainable_percent", self.sustainable_percent, 0, 99);
         self.early = ReturnToFast::new(self.parking);
         self.late = ByLocality::new(self.window_pages, self.measured_windows, self.hysteresis_percent, self.trial_windows);
-        self.late.prepare(device)
+        faults.take(self.late.prepare(device));
+        faults.result()
     }
 
     fn preference(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Preference {

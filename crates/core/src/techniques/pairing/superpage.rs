@@ -72,22 +72,16 @@ impl SuperpagePrograms {
 
 impl Pairing for SuperpagePrograms {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        if !(1..=1_000_000).contains(&self.wait_us) {
-            return Err(Fault::new("pairing", "wait_us", format!("is {}", self.wait_us)).allowed("1 to 1000000").into());
-        }
+        let mut faults = Faults::default();
+        faults.range("pairing", "wait_us", self.wait_us, 1, 1_000_000);
         if !device.flash.multi_plane_program {
-            return Err(Fault::new(
-                "pairing",
-                "policy",
-                format!(
-                    "is \"superpage\", which programs all planes of a die at once; [flash] `multi_plane_program` of {} is false",
-                    device.name
-                ),
-            )
-            .with("flash", "multi_plane_program")
-            .into());
+            let found = format!(
+                "is \"superpage\", which programs all planes of a die at once; [flash] `multi_plane_program` of {} is false",
+                device.name
+            );
+            faults.push(Fault::new("pairing", "policy", found).with("flash", "multi_plane_program"));
         }
-        Ok(())
+        faults.result()
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {

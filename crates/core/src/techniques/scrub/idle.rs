@@ -62,25 +62,16 @@ impl Idle {
 
 impl Scrub for Idle {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        for (key, value, least, most) in [
-            ("pause_us", self.pause_us, 1, 60_000_000),
-            ("least_copybacks", self.least_copybacks.into(), 1, COPIES_MAX.into()),
-            ("rewrite_percent", self.rewrite_percent, 0, 100),
-        ] {
-            if !(least..=most).contains(&value) {
-                return Err(Fault::new("scrub", key, format!("is {value}")).allowed(format!("{least} to {most}")).into());
-            }
-        }
+        let mut faults = Faults::default();
+        faults.range("scrub", "pause_us", self.pause_us, 1, 60_000_000);
+        faults.range("scrub", "least_copybacks", self.least_copybacks, 1, COPIES_MAX);
+        faults.range("scrub", "rewrite_percent", self.rewrite_percent, 0, 100);
         if device.errors.is_none() {
-            return Err(Fault::new(
-                "scrub",
-                "policy",
-                format!("= \"idle\" looks for bit errors, and the device {} has no section [errors]", device.name),
-            )
-            .into());
+            let found = format!("= \"idle\" looks for bit errors, and the device {} has no section [errors]", device.name);
+            faults.push(Fault::new("scrub", "policy", found));
         }
         self.last = vec![0; device.geometry.dies() as usize];
-        Ok(())
+        faults.result()
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {

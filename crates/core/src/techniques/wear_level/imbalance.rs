@@ -92,22 +92,15 @@ impl Imbalance {
 
 impl WearLevel for Imbalance {
     fn prepare(&mut self, _: &Device) -> Result<(), ConfigError> {
-        for (key, value, most) in [
-            ("spread_percent", self.spread_percent, 100_000),
-            ("pause_us", self.pause_us, 60_000_000),
-            ("patience_us", self.patience_us, 60_000_000),
-        ] {
-            if value == 0 || value > most {
-                return Err(Fault::new("wear_level", key, format!("is {value}")).allowed(format!("1 to {most}")).into());
-            }
-        }
+        let mut faults = Faults::default();
+        faults.range("wear_level", "spread_percent", self.spread_percent, 1, 100_000);
+        faults.range("wear_level", "pause_us", self.pause_us, 1, 60_000_000);
+        faults.range("wear_level", "patience_us", self.patience_us, 1, 60_000_000);
         if !self.migrate && !self.shift {
-            return Err(Fault::new("wear_level", "migrate", "and `shift` are both false; `policy` = \"never\" says so")
-                .with("wear_level", "shift")
-                .with("wear_level", "policy")
-                .into());
+            let fault = Fault::new("wear_level", "migrate", "and `shift` are both false; `policy` = \"never\" says so");
+            faults.push(fault.with("wear_level", "shift").with("wear_level", "policy"));
         }
-        Ok(())
+        faults.result()
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
