@@ -18,7 +18,8 @@ macro_rules! question {
 }
 
 /// Declares an interface, and a macro that puts its questions to the techniques of an enum. What most techniques answer stands
-/// behind a question as `[else ...]`, and only the others say something else.
+/// behind a question as `[else ...]`, and only the others say something else. Where a technique may do nothing, its answers stand
+/// there.
 macro_rules! interface {
     (
         $(#[$trait_doc:meta])*
@@ -180,7 +181,7 @@ interface! {
         /// What a write prefers, asked whenever it might get its place. `urgent`: the write is of a GC that its plane needs
         /// urgently. Where planes are fixed, so is that of a GC whose die writes wait for, and a write to a plane in GC.
         /// Host writes that the host has marked as critical get a fast page without being asked about.
-        fn preference(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Preference;
+        fn preference(&mut self, _view: View<'_>, _writer: Writer, _urgent: bool) -> Preference [else Preference::Any];
         /// Where idle time leaves the write points, by moving pages beyond what GC needs; nothing if it does no such thing.
         fn parking(&mut self) -> Option<Parking> [else None];
         /// Whether it is worth asking at all; then allocation is late-bound, or planes have several write points.
@@ -194,7 +195,7 @@ interface! {
     /// Which waiting operations join one that starts, in one multi-plane command?
     trait Pairing, dispatch_pairing {
         /// Marks partners of `lead` among `waiting`, at most one for each plane, none of the lead's own plane.
-        fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]);
+        fn partners(&mut self, _view: View<'_>, _lead: &Waiting, _waiting: &[Waiting], _paired: &mut [bool]) [else {}];
         /// What it makes programs do.
         fn traits(&mut self) -> PairingTraits [else PairingTraits::default()];
         /// The write point of a plane that takes a page; nothing if a program should not join another. Only where it aligns.
@@ -206,7 +207,7 @@ interface! {
     /// Does the running erase or program of a die make way for a host read that waits for it?
     trait Suspend, dispatch_suspend {
         /// The answer for a die.
-        fn suspend(&mut self, view: View<'_>, die: DieIx) -> Suspension;
+        fn suspend(&mut self, _view: View<'_>, _die: DieIx) -> Suspension [else Suspension::No];
         /// Whether it is worth asking at all.
         fn active(&mut self) -> bool [else true];
     }
@@ -217,7 +218,7 @@ interface! {
     /// and again for reads that wait when a GC locks what they wait for.
     trait ReadPlan, dispatch_read_plan {
         /// The answer for a read.
-        fn plan(&mut self, view: View<'_>, read: &BlockedRead<'_>) -> ReadAnswer;
+        fn plan(&mut self, _view: View<'_>, _read: &BlockedRead<'_>) -> ReadAnswer [else ReadAnswer::Direct];
         /// Whether it is worth asking at all; then pages must form stripes.
         fn active(&mut self) -> bool [else true];
     }
@@ -238,13 +239,13 @@ interface! {
     /// which pages were copied back since they were last scrubbed.
     trait Scrub, dispatch_scrub {
         /// Time from one page of a die to the next attempt; nothing if there is no scrubbing.
-        fn pause_ns(&mut self) -> Option<Ns>;
+        fn pause_ns(&mut self) -> Option<Ns> [else None];
         /// Consecutive copybacks from which on a page is read.
-        fn least_copybacks(&mut self) -> u8;
+        fn least_copybacks(&mut self) -> u8 [else 1];
         /// The index of the block of a die that is scrubbed next; never asked about none.
-        fn next_block(&mut self, view: View<'_>, suspects: &[BlockIx]) -> usize;
+        fn next_block(&mut self, _view: View<'_>, _suspects: &[BlockIx]) -> usize [else 0];
         /// Whether a page is written anew whose worst codeword has so many wrong bits, all of which could be corrected.
-        fn rewrite(&mut self, view: View<'_>, wrong_bits: u32, correctable: u32) -> bool;
+        fn rewrite(&mut self, _view: View<'_>, _wrong_bits: u32, _correctable: u32) -> bool [else false];
     }
 }
 
@@ -253,11 +254,11 @@ interface! {
     /// just been written, while no other moves and the pause since the last move began is over.
     trait WearLevel, dispatch_wear_level {
         /// Adds the places that it may move to, the best first; none if it stays. It moves to the first that has room.
-        fn destinations(&mut self, view: View<'_>, written: &WrittenStripe, places: &mut Vec<StripePlace>);
+        fn destinations(&mut self, _view: View<'_>, _written: &WrittenStripe, _places: &mut Vec<StripePlace>) [else {}];
         /// Time from the beginning of one move to that of the next.
-        fn pause_ns(&mut self) -> Ns;
+        fn pause_ns(&mut self) -> Ns [else Ns::MAX];
         /// Time from the beginning of a move after which what is left of it does not come behind everything else any more.
-        fn patience_ns(&mut self) -> Ns;
+        fn patience_ns(&mut self) -> Ns [else Ns::MAX];
         /// Whether it is worth asking at all; then pages must form stripes.
         fn active(&mut self) -> bool [else true];
     }

@@ -16,10 +16,6 @@ use crate::policy::prelude::*;
 pub struct Any {}
 
 impl PageChoice for Any {
-    fn preference(&mut self, _: View<'_>, _: Writer, _: bool) -> Preference {
-        Preference::Any
-    }
-
     fn active(&mut self) -> bool {
         false
     }

@@ -12,8 +12,6 @@ use crate::policy::prelude::*;
 pub struct Nothing {}
 
 impl Pairing for Nothing {
-    fn partners(&mut self, _: View<'_>, _: &Waiting, _: &[Waiting], _: &mut [bool]) {}
-
     fn traits(&mut self) -> PairingTraits {
         PairingTraits { active: false, ..PairingTraits::default() }
     }

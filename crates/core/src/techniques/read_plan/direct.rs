@@ -12,10 +12,6 @@ use crate::policy::prelude::*;
 pub struct Direct {}
 
 impl ReadPlan for Direct {
-    fn plan(&mut self, _: View<'_>, _: &BlockedRead<'_>) -> ReadAnswer {
-        ReadAnswer::Direct
-    }
-
     fn active(&mut self) -> bool {
         false
     }

@@ -12,23 +12,7 @@ use crate::policy::prelude::*;
 #[serde(deny_unknown_fields)]
 pub struct Never {}
 
-impl Scrub for Never {
-    fn pause_ns(&mut self) -> Option<Ns> {
-        None
-    }
-
-    fn least_copybacks(&mut self) -> u8 {
-        1
-    }
-
-    fn next_block(&mut self, _: View<'_>, _: &[BlockIx]) -> usize {
-        0
-    }
-
-    fn rewrite(&mut self, _: View<'_>, _: u32, _: u32) -> bool {
-        false
-    }
-}
+impl Scrub for Never {}
 
 #[cfg(test)]
 mod tests {

@@ -14,11 +14,6 @@ use crate::policy::prelude::*;
 pub struct Never {}
 
 impl Suspend for Never {
-    #[inline]
-    fn suspend(&mut self, _: View<'_>, _: DieIx) -> Suspension {
-        Suspension::No
-    }
-
     fn active(&mut self) -> bool {
         false
     }

@@ -5,7 +5,6 @@
 //! **Source.** TTFLASH, section 4.2. **Parameters.** None. **Cost.** Planes wear as unevenly as the host writes.
 
 use crate::policy::prelude::*;
-use crate::stripes::Place;
 
 /// No stripe moves.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -13,16 +12,6 @@ use crate::stripes::Place;
 pub struct Never {}
 
 impl WearLevel for Never {
-    fn destinations(&mut self, _: View<'_>, _: &WrittenStripe, _: &mut Vec<Place>) {}
-
-    fn pause_ns(&mut self) -> Ns {
-        Ns::MAX
-    }
-
-    fn patience_ns(&mut self) -> Ns {
-        Ns::MAX
-    }
-
     fn active(&mut self) -> bool {
         false
     }
@@ -31,6 +20,7 @@ impl WearLevel for Never {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stripes::Place;
     use crate::testkit::state_with_stripes;
 
     #[test]
