@@ -8,7 +8,6 @@ use crate::techniques::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use tinytail_config::{ConfigError, Document, Fault, Faults, Place as FilePlace, Row, Table, Value, decode};
@@ -127,58 +126,13 @@ pub(crate) struct Chain {
     pub(crate) chain: Vec<VictimPolicy>,
 }
 
-/// What the section of an interface chooses.
-trait Choice: Sized {
-    /// The section as it is written.
-    type Section: DeserializeOwned;
-    fn of(section: Self::Section) -> Self;
-    /// The techniques, each with its position where the section has several.
-    fn each(&self) -> Vec<(Option<usize>, &dyn Technique)>;
-    fn each_mut(&mut self) -> Vec<(Option<usize>, &mut dyn Technique)>;
-}
-
-impl<T: Technique + DeserializeOwned> Choice for T {
-    type Section = Self;
-
-    fn of(section: Self) -> Self {
-        section
-    }
-
-    fn each(&self) -> Vec<(Option<usize>, &dyn Technique)> {
-        vec![(None, self)]
-    }
-
-    fn each_mut(&mut self) -> Vec<(Option<usize>, &mut dyn Technique)> {
-        vec![(None, self)]
-    }
-}
-
-impl Choice for Vec<VictimPolicy> {
-    type Section = Chain;
-
-    fn of(section: Chain) -> Self {
-        section.chain
-    }
-
-    fn each(&self) -> Vec<(Option<usize>, &dyn Technique)> {
-        self.iter().enumerate().map(|(position, policy)| (Some(position), policy as &dyn Technique)).collect()
-    }
-
-    fn each_mut(&mut self) -> Vec<(Option<usize>, &mut dyn Technique)> {
-        self.iter_mut().enumerate().map(|(position, policy)| (Some(position), policy as &mut dyn Technique)).collect()
-    }
-}
-
 /// Where a technique stands: its section, and its position where the section has several.
-struct Slot {
-    section: &'static str,
-    position: Option<usize>,
-}
+struct Slot(&'static str, Option<usize>);
 
 impl Display for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.section)?;
-        self.position.map_or(Ok(()), |position| write!(f, " {position}"))
+        f.write_str(self.0)?;
+        self.1.map_or(Ok(()), |position| write!(f, " {position}"))
     }
 }
 
@@ -193,11 +147,11 @@ struct Interface {
     by: Option<&'static str>,
 }
 
-/// A design, of one row for each policy interface: what is asked, section and field, what the section chooses; `once`, if
+/// A design, of victims and one row for each other policy interface: what is asked, section and field, its techniques; `once`, if
 /// two overlays may not choose two techniques; `by` and the parameter that tells techniques of one policy apart, if one does; `or` and
 /// the technique that is meant where a design has no such section.
 macro_rules! design {
-    ($( #[doc = $doc:literal] $section:ident: $choice:ty $(, once = $once:literal)? $(, by $by:literal)? $(, or $usual:literal)?; )+) => {
+    ($( #[doc = $doc:literal] $section:ident: $policy:ty $(, once = $once:literal)? $(, by $by:literal)? $(, or $usual:literal)?; )+) => {
         /// One technique for each policy interface.
         pub struct Design {
             /// Name, as composed: `base+no-gc`.
@@ -206,7 +160,9 @@ macro_rules! design {
             pub summary: String,
             /// GC's parameters.
             pub gc: GcSection,
-            $( #[doc = $doc] pub $section: $choice, )+
+            /// Which block is collected: a chain of policies.
+            pub victim: Vec<VictimPolicy>,
+            $( #[doc = $doc] pub $section: $policy, )+
             /// What decides the state in which its drive starts.
             pub(crate) start: Start,
             /// Every value with its source, later documents first overridden by name.
@@ -215,32 +171,37 @@ macro_rules! design {
             pub(crate) files: Vec<Document>,
         }
 
-        const INTERFACES: &[Interface] = &[ $( Interface {
-            section: stringify!($section),
-            usual: [$(Some($usual),)? None][0],
-            once: [$($once,)? false][0],
-            by: [$(Some($by),)? None][0],
-        }, )+ ];
+        const INTERFACES: &[Interface] = &[
+            Interface { section: "victim", usual: None, once: true, by: Some("chain") },
+            $( Interface {
+                section: stringify!($section),
+                usual: [$(Some($usual),)? None][0],
+                once: [$($once,)? false][0],
+                by: [$(Some($by),)? None][0],
+            }, )+
+        ];
 
         /// The sections of a design file.
-        pub const SECTIONS: [&str; 1 + INTERFACES.len()] = ["gc", $( stringify!($section), )+];
+        pub const SECTIONS: [&str; 1 + INTERFACES.len()] = ["gc", "victim", $( stringify!($section), )+];
 
         /// The sections of a composition.
         #[derive(Deserialize)]
         struct Sections {
             #[serde(default)]
             gc: GcSection,
-            $( $section: <$choice as Choice>::Section, )+
+            victim: Chain,
+            $( $section: $policy, )+
         }
 
         impl Design {
             fn of(name: &str, summary: String, rows: Vec<Row>, files: Vec<Document>, sections: Sections) -> Self {
-                let Sections { gc, $( $section, )+ } = sections;
+                let Sections { gc, victim, $( $section, )+ } = sections;
                 Self {
                     name: name.into(),
                     summary,
                     gc,
-                    $( $section: Choice::of($section), )+
+                    victim: victim.chain,
+                    $( $section, )+
                     start: Start::default(),
                     rows,
                     files,
@@ -249,13 +210,15 @@ macro_rules! design {
 
             /// Every technique, with where it stands.
             fn techniques(&self) -> impl Iterator<Item = (Slot, &dyn Technique)> {
-                let all = [ $( (stringify!($section), self.$section.each()), )+ ];
-                all.into_iter().flat_map(|(section, each)| each.into_iter().map(move |(position, it)| (Slot { section, position }, it)))
+                let victims = self.victim.iter().enumerate();
+                let chain = victims.map(|(position, it)| (Slot("victim", Some(position)), it as &dyn Technique));
+                chain.chain([ $( (Slot(stringify!($section), None), &self.$section as &dyn Technique), )+ ])
             }
 
             fn techniques_mut(&mut self) -> impl Iterator<Item = (Slot, &mut dyn Technique)> {
-                let all = [ $( (stringify!($section), self.$section.each_mut()), )+ ];
-                all.into_iter().flat_map(|(section, each)| each.into_iter().map(move |(position, it)| (Slot { section, position }, it)))
+                let victims = self.victim.iter_mut().enumerate();
+                let chain = victims.map(|(position, it)| (Slot("victim", Some(position)), it as &mut dyn Technique));
+                chain.chain([ $( (Slot(stringify!($section), None), &mut self.$section as &mut dyn Technique), )+ ])
             }
 
             /// The sections of a design file, with their JSON Schemas.
@@ -263,7 +226,8 @@ macro_rules! design {
             pub(crate) fn schema_sections() -> Vec<(&'static str, schemars::Schema)> {
                 vec![
                     ("gc", schemars::schema_for!(GcSection)),
-                    $( (stringify!($section), schemars::schema_for!(<$choice as Choice>::Section)), )+
+                    ("victim", schemars::schema_for!(Chain)),
+                    $( (stringify!($section), schemars::schema_for!($policy)), )+
                 ]
             }
         }
@@ -271,8 +235,6 @@ macro_rules! design {
 }
 
 design! {
-    /// Which block is collected: a chain of policies.
-    victim: Vec<VictimPolicy>, once = true, by "chain";
     /// Where pages go.
     place: PlacePolicy, once = true, by "opens";
     /// When planes want a GC.
@@ -343,7 +305,7 @@ fn difference(section: &str, held: &Table, new: &Table) -> &'static str {
 impl Design {
     /// The name of the technique of an interface, by its section; the names of a chain with `+` between them.
     pub fn named(&self, section: &str) -> String {
-        let names: Vec<_> = self.techniques().filter(|(slot, _)| slot.section == section).map(|(_, it)| it.name()).collect();
+        let names: Vec<_> = self.techniques().filter(|(slot, _)| slot.0 == section).map(|(_, it)| it.name()).collect();
         names.join("+")
     }
 
@@ -362,9 +324,9 @@ impl Design {
 
     /// Tells every technique the run's seed.
     pub(crate) fn seed(&mut self, seed: u64) {
-        for (slot, technique) in self.techniques_mut() {
+        for (Slot(_, position), technique) in self.techniques_mut() {
             // Two of the same kind in one chain draw different numbers.
-            technique.seed(seed.wrapping_add((slot.position.unwrap_or(0) as u64) << 32));
+            technique.seed(seed.wrapping_add((position.unwrap_or(0) as u64) << 32));
         }
     }
 }
