@@ -35,6 +35,19 @@ pub struct Adjustment {
     pub message: String,
 }
 
+impl Adjustment {
+    fn new(code: &str, [section, key]: [&str; 2], wanted: impl Into<Value>, used: impl Into<Value>, message: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            section: section.into(),
+            key: key.into(),
+            wanted: wanted.into(),
+            used: used.into(),
+            message: message.into(),
+        }
+    }
+}
+
 /// The keys of thresholds of GC.
 const THRESHOLDS: [&str; 6] =
     ["soft_free_percent", "hard_free_percent", "soft_free_blocks", "hard_free_blocks", "background_blocks", "emergency_blocks"];
@@ -105,34 +118,20 @@ impl Design {
     fn fit_ageing(&self, device: &mut Device) -> Option<Adjustment> {
         let section = self.without_theory().filter(|_| device.state.ageing == AgeingMethod::Statistical)?;
         device.state.ageing = AgeingMethod::Overwrite;
-        Some(Adjustment {
-            code: "starting_state".into(),
-            section: "state".into(),
-            key: "ageing".into(),
-            wanted: "statistical".into(),
-            used: "overwrite".into(),
-            message: format!("the drive is aged by writing: no theory knows the steady state under [{section}] {}", self.named(section)),
-        })
+        let message = format!("the drive is aged by writing: no theory knows the steady state under [{section}] {}", self.named(section));
+        Some(Adjustment::new("starting_state", ["state", "ageing"], "statistical", "overwrite", message))
     }
 
     /// What the flash lacks, and the design can do without.
     fn fit_flash(&self, device: &Device) -> Vec<Adjustment> {
         let mut adjusted = Vec::new();
-        let mut without = |section: &str, wanted: &str, message: &str| {
-            adjusted.push(Adjustment {
-                code: "flash".into(),
-                section: section.into(),
-                key: "policy".into(),
-                wanted: wanted.into(),
-                used: if section == "suspend" { "never" } else { "none" }.into(),
-                message: message.into(),
-            });
-        };
         if matches!(&self.pairing, PairingPolicy::SameOffset(pairing) if pairing.does_without(device)) {
-            without("pairing", "same_offset", "planes are programmed one by one: this flash has no multi-plane commands");
+            let message = "planes are programmed one by one: this flash has no multi-plane commands";
+            adjusted.push(Adjustment::new("flash", ["pairing", "policy"], "same_offset", "none", message));
         }
         if matches!(&self.suspend, SuspendPolicy::EraseSuspension(suspend) if suspend.does_without(device)) {
-            without("suspend", "erase_suspension", "nothing is suspended for reads: the device gives no [timing] `suspend_ns`");
+            let message = "nothing is suspended for reads: the device gives no [timing] `suspend_ns`";
+            adjusted.push(Adjustment::new("flash", ["suspend", "policy"], "erase_suspension", "never", message));
         }
         adjusted
     }
@@ -144,14 +143,8 @@ impl Design {
             return None;
         }
         let wanted = superpage.pad_at_once();
-        Some(Adjustment {
-            code: "padding".into(),
-            section: "pairing".into(),
-            key: "wait_us".into(),
-            wanted: wanted.into(),
-            used: 0.into(),
-            message: format!("pages are padded at once in place of after {wanted} µs: this drive has no write buffer for them to wait in"),
-        })
+        let message = format!("pages are padded at once in place of after {wanted} µs: this drive has no write buffer for them to wait in");
+        Some(Adjustment::new("padding", ["pairing", "wait_us"], wanted, 0, message))
     }
 
     /// Parity takes its share of the capacity where it would leave less than a third of the drive's own spare space.
@@ -172,18 +165,10 @@ impl Design {
         // In whole hundredths of a percent of the physical pages.
         let share = (without * 10_000).div_ceil(physical) * u64::from(width - 1) / u64::from(width);
         device.set_logical_pages(physical * share / 10_000);
-        Some(Adjustment {
-            code: "parity_capacity".into(),
-            section: "host".into(),
-            key: "capacity_gb".into(),
-            wanted: json!(device.gigabytes(without)),
-            used: json!(device.host.capacity_gb),
-            message: format!(
-                "one page in {width} is parity: the drive holds {} under {}, and {held_without} without parity",
-                gigabytes(device),
-                self.name
-            ),
-        })
+        let (held, name) = (gigabytes(device), &self.name);
+        let message = format!("one page in {width} is parity: the drive holds {held} under {name}, and {held_without} without parity");
+        let (wanted, used) = (device.gigabytes(without), device.host.capacity_gb);
+        Some(Adjustment::new("parity_capacity", ["host", "capacity_gb"], json!(wanted), json!(used), message))
     }
 
     /// Where the open blocks of a plane would take all its spare ones, they take a quarter.
@@ -203,35 +188,21 @@ impl Design {
             return None;
         }
         self.gc.write_points = used;
-        Some(Adjustment {
-            code: "write_points".into(),
-            section: "gc".into(),
-            key: "write_points".into(),
-            wanted: wanted.into(),
-            used: used.into(),
-            message: format!("each plane has {used} open blocks in place of {wanted}: there are spare blocks for no more"),
-        })
+        let message = format!("each plane has {used} open blocks in place of {wanted}: there are spare blocks for no more");
+        Some(Adjustment::new("write_points", ["gc", "write_points"], wanted, used, message))
     }
 
     /// Under a load that never pauses no channel falls quiet, and lowered thresholds leave no time to wait for that.
     fn fit_gate(&mut self) -> Vec<Adjustment> {
-        const QUIET: &str = "a quiet channel: its thresholds are lower, and under load no channel falls quiet";
-        const OTHERS: &str = "other GCs of its channel: its thresholds are lower, and leave no time for that";
+        const QUIET: &str = "GC does not wait for a quiet channel: its thresholds are lower, and under load no channel falls quiet";
+        const OTHERS: &str = "GC does not wait for other GCs of its channel: its thresholds are lower, and leave no time for that";
         let (for_quiet, for_others) = match &mut self.gc_gate {
             GcGatePolicy::Free(free) => free.start_at_once(),
             GcGatePolicy::Rotating(rotating) => (rotating.start_at_once(), false),
             _ => (false, false),
         };
-        let adjusted = |key: &str, wanted: Value, used: Value, what: &str| Adjustment {
-            code: "gc_gate".into(),
-            section: "gc_gate".into(),
-            key: key.into(),
-            wanted,
-            used,
-            message: format!("GC does not wait for {what}"),
-        };
-        let quiet = for_quiet.then(|| adjusted("start", "quiet_channel".into(), "immediate".into(), QUIET));
-        let others = for_others.then(|| adjusted("one_per_channel", true.into(), false.into(), OTHERS));
+        let quiet = for_quiet.then(|| Adjustment::new("gc_gate", ["gc_gate", "start"], "quiet_channel", "immediate", QUIET));
+        let others = for_others.then(|| Adjustment::new("gc_gate", ["gc_gate", "one_per_channel"], true, false, OTHERS));
         quiet.into_iter().chain(others).collect()
     }
 
@@ -249,15 +220,7 @@ impl Design {
             soft.used, hard.used, soft.wanted, hard.wanted
         );
         let changed = thresholds.into_iter().filter(|threshold| threshold.wanted != threshold.used);
-        let adjustment = |Threshold { key, wanted, used }| Adjustment {
-            code: "gc_thresholds".into(),
-            section: "gc_trigger".into(),
-            key: key.into(),
-            wanted,
-            used,
-            message: message.clone(),
-        };
-        changed.map(adjustment).collect()
+        changed.map(|it| Adjustment::new("gc_thresholds", ["gc_trigger", it.key], it.wanted, it.used, &*message)).collect()
     }
 
     /// The space of each plane that is neither live data nor kept open.
