@@ -64,8 +64,7 @@ impl Design {
     /// The first half of `fit`, after which it is known what a host can address: the logical size under stripes with parity, and open
     /// blocks.
     pub fn fit_space(&mut self, device: &mut Device) -> Vec<Adjustment> {
-        let mut adjusted = Vec::new();
-        adjusted.extend(self.fit_flash(device));
+        let mut adjusted = self.fit_flash(device);
         adjusted.extend(self.fit_padding(device));
         adjusted.extend(self.fit_parity(device));
         if self.place.prepare(device).is_ok() {
@@ -80,7 +79,8 @@ impl Design {
     pub fn fit_gc(&mut self, device: &Device, mapped_pages: u64) -> Vec<Adjustment> {
         self.start.live_pages = mapped_pages;
         let mut adjusted = Vec::new();
-        if self.thresholds_are_the_users() || self.place.prepare(device).is_err() {
+        // Thresholds that somebody wrote for this run are what is asked about, and stay as they are.
+        if self.users_threshold().is_some() || self.place.prepare(device).is_err() {
             return adjusted;
         }
         let room = self.room(device);
@@ -100,11 +100,6 @@ impl Design {
             adjusted.extend(self.write_points_at_most(used.soft.saturating_sub(used.hard) / room.block));
         }
         adjusted
-    }
-
-    /// Somebody wrote the thresholds of GC for this run: they are what is asked about, and stay as they are.
-    fn thresholds_are_the_users(&self) -> bool {
-        self.users_threshold().is_some()
     }
 
     /// The first of the thresholds of GC that somebody wrote for this run.

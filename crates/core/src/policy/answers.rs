@@ -52,6 +52,20 @@ pub enum Want {
     Hard,
 }
 
+impl Want {
+    /// That of a plane with so much erased: none from `soft` on, and urgent below `hard`.
+    #[inline]
+    pub(crate) fn of(erased: u32, soft: u32, hard: u32) -> Self {
+        if erased >= soft {
+            Self::No
+        } else if erased >= hard {
+            Self::Soft
+        } else {
+            Self::Hard
+        }
+    }
+}
+
 /// Whether a GC that is wanted may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {

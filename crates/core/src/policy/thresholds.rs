@@ -109,3 +109,10 @@ pub struct Threshold {
     /// Used.
     pub used: Value,
 }
+
+impl Threshold {
+    /// Puts another in the place of the one that was asked for.
+    pub(crate) fn replace<T: Copy + Into<Value>>(key: &'static str, threshold: &mut T, used: T) -> Self {
+        Self { key, wanted: std::mem::replace(threshold, used).into(), used: used.into() }
+    }
+}

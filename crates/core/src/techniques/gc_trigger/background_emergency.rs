@@ -85,23 +85,17 @@ impl BackgroundEmergency {
     pub(crate) fn fit(&mut self, room: &Room, device: &Device) -> ([Threshold; 2], Thresholds, Thresholds) {
         let planes = self.planes(&device.geometry);
         let pages = |blocks: u32| blocks.div_ceil(planes).saturating_mul(room.block);
-        let (background, emergency) = (self.background_blocks, self.emergency_blocks);
-        let wanted = Thresholds { soft: pages(background), hard: pages(emergency) };
+        let wanted = Thresholds { soft: pages(self.background_blocks), hard: pages(self.emergency_blocks) };
         let used = room.fit(wanted);
         let whole = |pages: u32| pages.div_ceil(room.block).saturating_mul(room.block);
         let used = Thresholds { soft: whole(used.soft), hard: whole(used.hard) };
-        for (blocks, wanted, used) in
-            [(&mut self.background_blocks, wanted.soft, used.soft), (&mut self.emergency_blocks, wanted.hard, used.hard)]
-        {
-            if wanted != used {
-                *blocks = (used / room.block).saturating_mul(planes);
-            }
-        }
-        let thresholds = [
-            Threshold { key: "background_blocks", wanted: background.into(), used: self.background_blocks.into() },
-            Threshold { key: "emergency_blocks", wanted: emergency.into(), used: self.emergency_blocks.into() },
-        ];
-        (thresholds, wanted, used)
+        let fitted = |key: &'static str, blocks: &mut u32, wanted: u32, used: u32| {
+            let fitting = if wanted == used { *blocks } else { (used / room.block).saturating_mul(planes) };
+            Threshold::replace(key, blocks, fitting)
+        };
+        let background = fitted("background_blocks", &mut self.background_blocks, wanted.soft, used.soft);
+        let emergency = fitted("emergency_blocks", &mut self.emergency_blocks, wanted.hard, used.hard);
+        ([background, emergency], wanted, used)
     }
 }
 
@@ -149,13 +143,8 @@ impl GcTrigger for BackgroundEmergency {
     #[inline]
     fn want(&mut self, view: View<'_>, pool: Pool) -> Want {
         let erased = view.tables().erased_groups(pool);
-        if erased >= self.background_share + if view.in_gc_cycle(pool) { self.stop_above_blocks } else { 0 } {
-            Want::No
-        } else if erased >= self.emergency_share {
-            Want::Soft
-        } else {
-            Want::Hard
-        }
+        let stop_above = if view.in_gc_cycle(pool) { self.stop_above_blocks } else { 0 };
+        Want::of(erased, self.background_share + stop_above, self.emergency_share)
     }
 }
 

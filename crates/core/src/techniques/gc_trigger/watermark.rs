@@ -117,17 +117,13 @@ impl Watermark {
         self.spare = Some(room.spare);
         let all = if self.percent_of == PercentOf::Spare { room.spare } else { room.plane };
         let in_pages = |percent: f64| (f64::from(all) * percent / 100.0).round() as u32;
-        if let (Some(soft), Some(hard)) = (self.soft_free_blocks, self.hard_free_blocks) {
+        if let (Some(soft), Some(hard)) = (&mut self.soft_free_blocks, &mut self.hard_free_blocks) {
             let pages = |blocks: u32| blocks.saturating_mul(room.block);
-            let wanted = Thresholds { soft: pages(soft), hard: pages(hard) };
+            let wanted = Thresholds { soft: pages(*soft), hard: pages(*hard) };
             let used = room.fit(wanted);
-            let blocks = [used.soft, used.hard].map(|pages| pages.div_ceil(room.block));
-            [self.soft_free_blocks, self.hard_free_blocks] = blocks.map(Some);
-            let thresholds = [
-                Threshold { key: "soft_free_blocks", wanted: soft.into(), used: blocks[0].into() },
-                Threshold { key: "hard_free_blocks", wanted: hard.into(), used: blocks[1].into() },
-            ];
-            return (thresholds, wanted, used);
+            let soft = Threshold::replace("soft_free_blocks", soft, used.soft.div_ceil(room.block));
+            let hard = Threshold::replace("hard_free_blocks", hard, used.hard.div_ceil(room.block));
+            return ([soft, hard], wanted, used);
         }
         let (soft, hard) = (self.soft_free_percent, self.hard_free_percent);
         // A page apart at least, where there are too few for the two shares to differ.
@@ -141,18 +137,13 @@ impl Watermark {
         let all = if beyond_spare { room.plane } else { all };
         // Two decimals, upwards, so that no fewer pages are meant.
         let in_percent = |pages: u32| (f64::from(pages) * 10_000.0 / f64::from(all)).ceil() / 100.0;
-        for (percent, wanted, used) in
-            [(&mut self.soft_free_percent, wanted.soft, used.soft), (&mut self.hard_free_percent, wanted.hard, used.hard)]
-        {
-            if wanted != used || beyond_spare {
-                *percent = in_percent(used);
-            }
-        }
-        let thresholds = [
-            Threshold { key: "soft_free_percent", wanted: soft.into(), used: self.soft_free_percent.into() },
-            Threshold { key: "hard_free_percent", wanted: hard.into(), used: self.hard_free_percent.into() },
-        ];
-        (thresholds, wanted, used)
+        let fitted = |key: &'static str, percent: &mut f64, wanted: u32, used: u32| {
+            let fitting = if wanted == used && !beyond_spare { *percent } else { in_percent(used) };
+            Threshold::replace(key, percent, fitting)
+        };
+        let soft = fitted("soft_free_percent", &mut self.soft_free_percent, wanted.soft, used.soft);
+        let hard = fitted("hard_free_percent", &mut self.hard_free_percent, wanted.hard, used.hard);
+        ([soft, hard], wanted, used)
     }
 
     /// Watermarks in blocks take the place of those in percent.
@@ -226,13 +217,7 @@ impl GcTrigger for Watermark {
                 planes.map(|plane| view.tables().free_pages(plane)).sum::<u32>() / view.geometry().planes_per_die
             }
         };
-        if free >= if view.in_gc_cycle(pool) { self.stop_pages } else { self.soft_pages } {
-            Want::No
-        } else if free >= self.hard_pages {
-            Want::Soft
-        } else {
-            Want::Hard
-        }
+        Want::of(free, if view.in_gc_cycle(pool) { self.stop_pages } else { self.soft_pages }, self.hard_pages)
     }
 }
 
