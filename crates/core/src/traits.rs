@@ -25,7 +25,7 @@ impl Default for PairingTraits {
 
 /// What a design makes a drive do, for as long as the drive is there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Traits {
+pub struct Traits {
     /// The plane of a page that is written is chosen among several.
     pub dynamic: bool,
     /// Programs have no place until they are issued, and GC is single operations.

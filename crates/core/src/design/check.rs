@@ -3,7 +3,7 @@
 use crate::design::{CycleLevels, Design, Destination, StartLevel};
 use crate::device::Device;
 use crate::policy::answers::Reach;
-use crate::policy::combination::{Against, Combination, named};
+use crate::policy::combination::{Against, Combination, contradiction};
 use crate::policy::{GcGate, GcLock, GcTrigger, PageChoice, Pairing, Place, Scope};
 use crate::stripes::Stripes;
 use crate::techniques::GcGatePolicy;
@@ -18,59 +18,51 @@ impl Design {
         if !self.gc.leaves_its_plane() {
             return;
         }
-        let (die, destination) = (self.gc.destination == Destination::Die, self.gc.destination);
-        let against = if !self.gc.copies_through_controller() {
-            Against("gc", "copy", "= \"copyback\", which stays inside a plane".into(), "\"controller\"")
-        } else if self.gc.ideal {
-            Against("gc", "ideal", "= true, whose GC stays inside its plane".into(), "false")
-        } else if self.place.reach() != destination.reach() {
+        let (destination, reach, copyback) = (self.gc.destination, self.place.reach(), !self.gc.copies_through_controller());
+        let die = destination == Destination::Die;
+        let binds = format!("which places a page {}", reach.among());
+        let several = "which lets several planes of a die collect at a time";
+        let planewise = "which counts the erased pages of each plane";
+        let by_die = "\"watermark\" with `of` = \"die\"";
+        let wider = "wider than a die, because two GCs could wait for each other's channels";
+        let against = [
+            Against::value(copyback, ["gc", "copy"], "= \"copyback\", which stays inside a plane", "\"controller\""),
+            Against::value(self.gc.ideal, ["gc", "ideal"], "= true, whose GC stays inside its plane", "false"),
             // Overwritten pages return to their planes, which those of others might have filled for good.
-            let binds = format!("which places a page {}", self.place.reach().among());
-            Against("place", "policy", named(self.place.name(), &binds), destination.placed_by())
-        } else if die && !self.gc_gate.alone_in_die() {
+            Against::policy(reach != destination.reach(), "place", self.place.name(), &binds, destination.placed_by()),
             // Each may need a block's worth of what the planes of the die keep for GC together.
-            let reason = "which lets several planes of a die collect at a time";
-            Against("gc_gate", "policy", named(self.gc_gate.name(), reason), "\"one_per_die\"")
-        } else if die && !self.gc_trigger.by_die() {
+            Against::policy(die && !self.gc_gate.alone_in_die(), "gc_gate", self.gc_gate.name(), several, "\"one_per_die\""),
             // A GC takes erased pages of all planes to free those of one.
-            let reason = "which counts the erased pages of each plane";
-            Against("gc_trigger", "policy", named(self.gc_trigger.name(), reason), "\"watermark\" with `of` = \"die\"")
-        } else if self.gc_lock.widest() > Scope::Die {
+            Against::policy(die && !self.gc_trigger.by_die(), "gc_trigger", self.gc_trigger.name(), planewise, by_die),
             // Two GCs, each with its channel, would wait for the other's.
-            let reason = "wider than a die, because two GCs could wait for each other's channels";
-            Against("gc_lock", "scope", reason.into(), "\"plane\", \"die\"")
-        } else {
-            return;
-        };
-        faults.push(against.fault("gc", "destination", format!("= \"{}\"", destination.name())));
+            Against::value(self.gc_lock.widest() > Scope::Die, ["gc_lock", "scope"], wider, "\"plane\", \"die\""),
+        ];
+        let found = format!("= \"{}\"", destination.name());
+        contradiction("gc", "destination", &found, against).into_iter().for_each(|fault| faults.push(fault));
     }
 
     /// Refuses choices among the write points of a plane where there are none, or where something else has made them.
     fn check_choice_in_planes(&mut self, faults: &mut Faults) {
-        let (points, assembles, pairing) = (self.gc.write_points, self.pairing.traits().assembly_ns.is_some(), self.pairing.name());
         if self.place.late_bound() || !self.page_choice.active() {
             return;
         }
-        let fault = |found: &str| Fault::new("page_choice", "policy", format!("= \"{}\" {found}", self.page_choice.name()));
+        let (points, choice) = (self.gc.write_points, self.page_choice.name());
+        let fault = |found: String| Fault::new("page_choice", "policy", format!("= \"{choice}\" {found}"));
         if points < 2 {
             let found = format!("chooses among the write points of a page's plane, and [gc] `write_points` is {points}");
-            let allowed = "2 or more, or [place] `policy` = \"next_idle\"";
-            return faults.push(fault(&found).with("gc", "write_points").with("geometry", "blocks_per_plane").allowed(allowed));
-        }
-        if assembles {
+            let fault = fault(found).with("gc", "write_points").with("geometry", "blocks_per_plane");
+            faults.push(fault.allowed("2 or more, or [place] `policy` = \"next_idle\""));
+        } else if self.pairing.traits().assembly_ns.is_some() {
+            let pairing = self.pairing.name();
             let found =
                 format!("contradicts [pairing] `policy` = \"{pairing}\", whose programs take all planes of a die at one page offset");
-            let allowed = "\"none\", \"same_offset\", \"gc_par\"";
-            return faults.push(fault(&found).with("pairing", "policy").allowed(allowed));
-        }
-        if self.page_choice.parking().is_some() && self.gc.leaves_its_plane() {
+            faults.push(fault(found).with("pairing", "policy").allowed("\"none\", \"same_offset\", \"gc_par\""));
+        } else if self.page_choice.parking().is_some() && self.gc.leaves_its_plane() {
             let destination = self.gc.destination.name();
             let found = format!(
-                "= \"{}\" returns write points to fast pages by pages that stay in their planes, and [gc] `destination` is \"{destination}\"",
-                self.page_choice.name()
+                "returns write points to fast pages by pages that stay in their planes, and [gc] `destination` is \"{destination}\""
             );
-            let fault = Fault::new("page_choice", "policy", found).with("gc", "destination");
-            faults.push(fault.allowed("\"plane\", or [place] `policy` = \"next_idle\""));
+            faults.push(fault(found).with("gc", "destination").allowed("\"plane\", or [place] `policy` = \"next_idle\""));
         }
     }
 
@@ -80,22 +72,17 @@ impl Design {
         // The host may open no block of the reserve, and every write point but the one that is asked may be open: a plane
         // that stalls a write has at most this much erased, and must be urgent, or nothing would ever free it.
         let blocks_kept = reserve + points;
-        // A page whose allocation is late-bound goes to whichever write point has room.
-        let least = g.pages_in(if self.place.late_bound() { reserve + 1 } else { blocks_kept });
+        let room = self.room(device);
         if let Some((key, pages)) = self.gc_trigger.urgent_below()
-            && pages < least
+            && pages < room.least
         {
-            let percent = f64::from(least) * 100.0 / f64::from(g.pages_per_plane());
+            let (least, percent) = (room.least, room.percent(room.least));
             let found = format!(
                 "makes a plane urgent below {pages} erased pages; with [gc] `reserve_blocks` {reserve} and `write_points` {points} it must be \
                  {least} on this device: at least {percent:.3} percent"
             );
-            faults.push(
-                Fault::new("gc_trigger", key, found)
-                    .with("gc", "reserve_blocks")
-                    .with("gc", "write_points")
-                    .with("geometry", "blocks_per_plane"),
-            );
+            let fault = Fault::new("gc_trigger", key, found).with("gc", "reserve_blocks").with("gc", "write_points");
+            faults.push(fault.with("geometry", "blocks_per_plane"));
         }
         self.check_trigger_holds(device, faults);
         let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.logical_blocks_per_plane());
@@ -138,16 +125,13 @@ impl Design {
     /// Refuses thresholds of the user's that the drive can't stay at. Those of the designs that come along follow the drive.
     fn check_trigger_holds(&mut self, device: &Device, faults: &mut Faults) {
         let Some(levels) = self.start_trigger().levels() else { return };
-        self.check_cycle_ends(device, levels, faults);
-        let Some((key, level)) = self.users_threshold().map(|key| (key, levels.start)) else { return };
-        let (room, wanted) = (self.room(device), level.pages(&device.geometry));
+        let (room, wanted) = (self.room(device), levels.start.pages(&device.geometry));
         // Erased pages of the reserve and of open blocks count as well, and a block must have a stale page to free.
         let kept = (self.gc.reserve_blocks + self.gc.write_points) * room.block;
         let most = (room.spare + kept).saturating_sub(1);
-        if wanted <= most {
-            return;
-        }
-        let bound = match level {
+        check_cycle_ends(device, levels, most, faults);
+        let Some(key) = self.users_threshold().filter(|_| wanted > most) else { return };
+        let bound = match levels.start {
             StartLevel::PlaneBlocks(_) => format!("{} blocks of each plane", most / room.block),
             _ if key.ends_with("blocks") => format!("{} blocks", most / room.block),
             _ => format!("{} percent", (room.percent(most) * 100.0).floor() / 100.0),
@@ -158,27 +142,6 @@ impl Design {
             most + 1
         );
         faults.push(Fault::new("gc_trigger", key, found).with("state", "live_percent").with("geometry", "blocks_per_plane"));
-    }
-
-    /// Refuses a cycle that stops where the drive can't come to.
-    fn check_cycle_ends(&mut self, device: &Device, levels: CycleLevels, faults: &mut Faults) {
-        let (room, start, stop) = (self.room(device), levels.start.pages(&device.geometry), levels.stop.pages(&device.geometry));
-        let kept = (self.gc.reserve_blocks + self.gc.write_points) * room.block;
-        // A block must have a stale page to free there.
-        let most = (room.spare + kept).saturating_sub(1);
-        if levels.is_one_block() || stop <= most {
-            return;
-        }
-        let by_die = matches!(levels.start, StartLevel::DiePages(_));
-        let planes = if by_die { device.geometry.planes_per_die } else { 1 };
-        let blocks = most.saturating_sub(start) * planes / room.block;
-        let found = format!(
-            "lets GC go on until {stop} of each plane's pages are erased, and beside live data and parity the drive has {}, of which one must \
-             be stale",
-            most + 1
-        );
-        let fault = Fault::new("gc_trigger", "stop_above_blocks", found).with("state", "live_percent").with("geometry", "blocks_per_plane");
-        faults.push(fault.allowed(format!("0 to {blocks}")));
     }
 
     /// Refuses stripes that leave no over-provisioning once parity has its pages.
@@ -207,8 +170,8 @@ impl Design {
     fn combination<'a>(&mut self, device: &'a Device) -> Combination<'a> {
         Combination {
             device,
+            traits: self.traits(device),
             place: self.place.name(),
-            late_bound: self.place.late_bound(),
             stripes: self.place.stripes().is_some(),
             gc_gate: self.gc_gate.name(),
             gate_always_open: matches!(&self.gc_gate, GcGatePolicy::Free(free) if free.is_always_open()),
@@ -217,10 +180,6 @@ impl Design {
             gc_locks_nothing: self.gc_lock.nothing(),
             thresholds: self.gc_trigger.thresholds(),
             pairing: self.pairing.name(),
-            pairs: self.pairing.traits(),
-            gc_through_controller: self.gc.copies_through_controller(),
-            gc_ideal: self.gc.ideal,
-            gc_leaves_plane: self.gc.leaves_its_plane(),
             gc_leaves_die: self.gc.destination == Destination::Drive,
             write_points: self.gc.write_points,
         }
@@ -248,4 +207,21 @@ impl Design {
         let with = self.combination(device);
         self.techniques_mut().for_each(|(_, technique)| technique.check(&with, faults));
     }
+}
+
+/// Refuses a cycle that stops above the most erased pages of a plane that the drive can come to.
+fn check_cycle_ends(device: &Device, levels: CycleLevels, most: u32, faults: &mut Faults) {
+    let (g, start, stop) = (&device.geometry, levels.start.pages(&device.geometry), levels.stop.pages(&device.geometry));
+    if levels.is_one_block() || stop <= most {
+        return;
+    }
+    let planes = if matches!(levels.start, StartLevel::DiePages(_)) { g.planes_per_die } else { 1 };
+    let blocks = most.saturating_sub(start) * planes / g.pages_in(1);
+    let found = format!(
+        "lets GC go on until {stop} of each plane's pages are erased, and beside live data and parity the drive has {}, of which one must be \
+         stale",
+        most + 1
+    );
+    let fault = Fault::new("gc_trigger", "stop_above_blocks", found).with("state", "live_percent").with("geometry", "blocks_per_plane");
+    faults.push(fault.allowed(format!("0 to {blocks}")));
 }

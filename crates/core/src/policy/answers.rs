@@ -1,6 +1,6 @@
 //! What policies answer with.
 
-pub use crate::traits::PairingTraits;
+pub use crate::traits::{PairingTraits, Traits};
 use crate::units::Ns;
 use schemars::JsonSchema;
 use serde::Deserialize;

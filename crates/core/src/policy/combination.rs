@@ -1,7 +1,7 @@
 //! What a technique may look at to see whether it goes together with the rest of its design.
 
 use crate::device::Device;
-use crate::policy::answers::PairingTraits;
+use crate::traits::Traits;
 use tinytail_config::{Fault, Faults};
 
 /// What the other sections of a design say. All of its techniques are prepared.
@@ -9,10 +9,10 @@ use tinytail_config::{Fault, Faults};
 pub struct Combination<'a> {
     /// The device.
     pub device: &'a Device,
+    /// What the design makes a drive do.
+    pub traits: Traits,
     /// The policy of `[place]`.
     pub place: &'static str,
-    /// Pages have no place until a die could begin to program them.
-    pub late_bound: bool,
     /// Pages form stripes with parity.
     pub stripes: bool,
     /// The policy of `[gc_gate]`.
@@ -29,15 +29,7 @@ pub struct Combination<'a> {
     pub thresholds: Option<(u32, u32)>,
     /// The policy of `[pairing]`.
     pub pairing: &'static str,
-    /// What it makes operations do.
-    pub pairs: PairingTraits,
-    /// GC's pages cross the channel.
-    pub gc_through_controller: bool,
-    /// GC takes no time.
-    pub gc_ideal: bool,
-    /// GC's pages may leave their plane.
-    pub gc_leaves_plane: bool,
-    /// They may leave their die.
+    /// GC's pages may leave their die.
     pub gc_leaves_die: bool,
     /// Open blocks of each plane.
     pub write_points: u32,
@@ -46,7 +38,7 @@ pub struct Combination<'a> {
 impl Combination<'_> {
     /// Refuses a policy of a section that goes by the pool of erased blocks, where each plane has its own.
     pub(crate) fn needs_pool(&self, section: &str, policy: &str, faults: &mut Faults) {
-        if self.late_bound {
+        if self.traits.late_bound {
             return;
         }
         let found = format!(
@@ -67,28 +59,39 @@ impl Combination<'_> {
 
     /// What a technique that serves GC's operations contradicts where GC has none that cross the channel; `copyback` and `ideal` say
     /// why.
-    pub(crate) fn without_gc_programs<'a>(&self, copyback: &str, ideal: &str) -> Option<Against<'a>> {
-        if !self.gc_through_controller {
-            Some(Against("gc", "copy", format!("= \"copyback\", {copyback}"), "\"controller\""))
-        } else if self.gc_ideal {
-            Some(Against("gc", "ideal", format!("= true, {ideal}"), "false"))
-        } else {
-            None
-        }
+    pub(crate) fn gc_programs<'a>(&self, copyback: &str, ideal: &str) -> [Against<'a>; 2] {
+        [
+            Against::value(!self.traits.gc_through_controller, ["gc", "copy"], format!("= \"copyback\", {copyback}"), "\"controller\""),
+            Against::value(self.traits.gc_ideal, ["gc", "ideal"], format!("= true, {ideal}"), "false"),
+        ]
     }
 }
 
-/// What a choice contradicts: section and key, its value with a reason, and what is allowed in place of it.
-pub(crate) struct Against<'a>(pub &'a str, pub &'a str, pub String, pub &'a str);
+/// What a choice may contradict, and whether it does.
+pub(crate) struct Against<'a> {
+    holds: bool,
+    section: &'a str,
+    key: &'a str,
+    /// The value of the key, with the reason.
+    said: String,
+    /// What is allowed in place of it.
+    allowed: &'a str,
+}
 
-impl Against<'_> {
-    pub(crate) fn fault(self, section: &str, key: &str, found: String) -> Fault {
-        let Self(other, other_key, said, allowed) = self;
-        Fault::new(section, key, format!("{found} contradicts [{other}] `{other_key}` {said}")).with(other, other_key).allowed(allowed)
+impl<'a> Against<'a> {
+    /// The value of a key.
+    pub(crate) fn value(holds: bool, [section, key]: [&'a str; 2], said: impl Into<String>, allowed: &'a str) -> Self {
+        Self { holds, section, key, said: said.into(), allowed }
+    }
+
+    /// The policy of a section.
+    pub(crate) fn policy(holds: bool, section: &'a str, name: &str, reason: &str, allowed: &'a str) -> Self {
+        Self::value(holds, [section, "policy"], format!("= \"{name}\", {reason}"), allowed)
     }
 }
 
-/// `= "name"`, with a reason.
-pub(crate) fn named(name: &str, reason: &str) -> String {
-    format!("= \"{name}\", {reason}")
+/// The fault of a choice, `found` of a key, that contradicts any of these: the first.
+pub(crate) fn contradiction<'a>(section: &str, key: &str, found: &str, against: impl IntoIterator<Item = Against<'a>>) -> Option<Fault> {
+    let Against { section: other, key: other_key, said, allowed, .. } = against.into_iter().find(|against| against.holds)?;
+    Some(Fault::new(section, key, format!("{found} contradicts [{other}] `{other_key}` {said}")).with(other, other_key).allowed(allowed))
 }

@@ -5,7 +5,7 @@ pub(crate) use crate::flash::ask::{Candidate, Keep, Serve, Suspension, Waiting};
 pub(crate) use crate::flash::op::{Class, OpKind};
 pub(crate) use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, NONE, PlaneIx, Pool};
 pub(crate) use crate::policy::answers::*;
-pub(crate) use crate::policy::combination::{Against, Combination, named};
+pub(crate) use crate::policy::combination::{Against, Combination, contradiction};
 pub(crate) use crate::policy::interface::*;
 pub(crate) use crate::policy::thresholds::{CycleLevels, Room, StartLevel, Threshold, Thresholds};
 pub(crate) use crate::policy::view::{BlockedRead, DirtyStripe, Progress, Unplaced, View, Work, WrittenStripe};

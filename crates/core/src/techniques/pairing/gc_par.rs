@@ -89,20 +89,15 @@ impl Pairing for GcPar {
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-        let late = "whose programs have no plane while they wait";
-        let against = with
-            .without_gc_programs("whose two pages would both have to be at the offsets of the host's", "whose GC has no operations")
-            .or_else(|| with.late_bound.then(|| Against("place", "policy", named(with.place, late), "")));
-        if let Some(against) = against {
-            faults.push(against.fault("pairing", "policy", "= \"gc_par\"".into()));
+        let [copyback, ideal] =
+            with.gc_programs("whose two pages would both have to be at the offsets of the host's", "whose GC has no operations");
+        let late = Against::policy(with.traits.late_bound, "place", with.place, "whose programs have no plane while they wait", "");
+        if let Some(fault) = contradiction("pairing", "policy", "= \"gc_par\"", [copyback, ideal, late]) {
+            faults.push(fault);
         } else if self.aligned_blocks && with.write_points < 2 {
             let found = format!("= true needs a second open block of each plane, and [gc] `write_points` is {}", with.write_points);
-            faults.push(
-                Fault::new("pairing", "aligned_blocks", found)
-                    .with("gc", "write_points")
-                    .with("geometry", "blocks_per_plane")
-                    .allowed("2 or more"),
-            );
+            let fault = Fault::new("pairing", "aligned_blocks", found).with("gc", "write_points").with("geometry", "blocks_per_plane");
+            faults.push(fault.allowed("2 or more"));
         }
     }
 

@@ -85,7 +85,7 @@ impl Pairing for SuperpagePrograms {
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-        if with.write_points > 2 && !with.late_bound {
+        if with.write_points > 2 && !with.traits.late_bound {
             let found = format!(
                 "is {}; [pairing] `policy` = \"superpage\" has one for the host and one for GC, so that the planes of a die stay at one offset",
                 with.write_points
@@ -96,19 +96,18 @@ impl Pairing for SuperpagePrograms {
         if planes == 1 || self.gc_programs == GcPrograms::Single {
             return;
         }
-        let against = if !with.gc_through_controller {
-            Against("gc", "copy", "= \"copyback\", whose pages never reach the controller".into(), "\"controller\"")
-        } else if with.gc_leaves_die {
-            let reason = "= \"drive\", whose pages leave the die that would program them";
-            Against("gc", "destination", reason.into(), "\"plane\", \"die\"")
-        } else if with.gate_alone_in_die && !with.gc_leaves_plane {
-            let reason = "which lets one plane of a die collect at a time, and all others would be padded";
-            Against("gc_gate", "policy", named(with.gc_gate, reason), "")
-        } else {
-            return;
-        };
-        let fault = against.fault("pairing", "gc_programs", format!("= \"all_planes\", on {planes} planes of a die,"));
-        faults.push(fault.remedy("or `gc_programs` = \"single\""));
+        let (copyback, alone) = (!with.traits.gc_through_controller, with.gate_alone_in_die && !with.traits.gc_across);
+        let leaves = "= \"drive\", whose pages leave the die that would program them";
+        let padded = "which lets one plane of a die collect at a time, and all others would be padded";
+        let against = [
+            Against::value(copyback, ["gc", "copy"], "= \"copyback\", whose pages never reach the controller", "\"controller\""),
+            Against::value(with.gc_leaves_die, ["gc", "destination"], leaves, "\"plane\", \"die\""),
+            Against::policy(alone, "gc_gate", with.gc_gate, padded, ""),
+        ];
+        let found = format!("= \"all_planes\", on {planes} planes of a die,");
+        if let Some(fault) = contradiction("pairing", "gc_programs", &found, against) {
+            faults.push(fault.remedy("or `gc_programs` = \"single\""));
+        }
     }
 
     fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]) {

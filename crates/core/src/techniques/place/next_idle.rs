@@ -97,21 +97,15 @@ impl Place for NextIdle {
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-        let against = if !with.gc_locks_nothing {
-            Some(Against("gc_lock", "policy", named(with.gc_lock, "which locks dies that look idle"), "\"nothing\""))
-        } else if let Some(against) = with.without_gc_programs("whose pages stay where they are", "whose GC is no operation") {
-            Some(against)
-        } else if !with.gate_always_open {
-            let reason = "since GC of single operations has no start";
-            Some(Against("gc_gate", "policy", named(with.gc_gate, reason), "\"free\", without `start`"))
-        } else if with.pairs.assembly_ns.is_some() {
-            let reason = "which assembles superpages of pages that have their planes";
-            Some(Against("pairing", "policy", named(with.pairing, reason), "\"none\", \"same_offset\""))
-        } else {
-            None
-        };
-        match against {
-            Some(against) => faults.push(against.fault("place", "policy", "= \"next_idle\"".into())),
+        let (start, superpages) =
+            ("since GC of single operations has no start", "which assembles superpages of pages that have their planes");
+        let assembles = with.traits.pairing.assembly_ns.is_some();
+        let locks = Against::policy(!with.gc_locks_nothing, "gc_lock", with.gc_lock, "which locks dies that look idle", "\"nothing\"");
+        let [copyback, ideal] = with.gc_programs("whose pages stay where they are", "whose GC is no operation");
+        let gate = Against::policy(!with.gate_always_open, "gc_gate", with.gc_gate, start, "\"free\", without `start`");
+        let pairing = Against::policy(assembles, "pairing", with.pairing, superpages, "\"none\", \"same_offset\"");
+        match contradiction("place", "policy", "= \"next_idle\"", [locks, copyback, ideal, gate, pairing]) {
+            Some(fault) => faults.push(fault),
             None => check_pool(with, faults),
         }
     }

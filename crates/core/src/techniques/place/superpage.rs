@@ -70,7 +70,7 @@ impl Place for Superpage {
             let fault = Fault::new("place", "policy", found).with("geometry", "pages_per_block");
             faults.push(fault.allowed(format!("{} or more", 3 * g.planes_per_die)));
         }
-        if with.pairs.assembly_ns.is_none() {
+        if with.traits.pairing.assembly_ns.is_none() {
             let found = format!("= \"superpage\" fills programs of all planes of a die; [pairing] `policy` is \"{}\"", with.pairing);
             faults.push(Fault::new("place", "policy", found).with("pairing", "policy").allowed("\"superpage\""));
         }

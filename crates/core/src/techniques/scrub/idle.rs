@@ -75,14 +75,12 @@ impl Scrub for Idle {
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-        let against = if with.gc_through_controller {
-            Against("gc", "copy", "= \"controller\", with which every copied page passes the ECC".into(), "\"copyback\"")
-        } else if with.gc_ideal {
-            Against("gc", "ideal", "= true, which copies nothing on the flash".into(), "false")
-        } else {
-            return;
-        };
-        faults.push(against.fault("scrub", "policy", "= \"idle\"".into()));
+        let ecc = "= \"controller\", with which every copied page passes the ECC";
+        let against = [
+            Against::value(with.traits.gc_through_controller, ["gc", "copy"], ecc, "\"copyback\""),
+            Against::value(with.traits.gc_ideal, ["gc", "ideal"], "= true, which copies nothing on the flash", "false"),
+        ];
+        contradiction("scrub", "policy", "= \"idle\"", against).into_iter().for_each(|fault| faults.push(fault));
     }
 
     fn pause_ns(&mut self) -> Option<Ns> {

@@ -90,7 +90,7 @@ impl Victim for QueueMatch {
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-        if !with.pairs.with_gc {
+        if !with.traits.pairing.with_gc {
             let found = format!(
                 "\"queue_match\" finds partners for operations of GCs, and [pairing] `policy` = \"{}\" makes none of them",
                 with.pairing
