@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::ids::{Lpn, Ppn};
 use crate::stripes::Stripes;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// What a page holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,13 @@ impl Pages {
         match self.uniform[page as usize] {
             MIXED => Content::Sectors(self.mixed[&page].clone()),
             token => Content::Uniform(token),
+        }
+    }
+
+    fn sector(&self, page: u32, index: usize) -> u32 {
+        match self.uniform[page as usize] {
+            MIXED => self.mixed[&page][index],
+            token => token,
         }
     }
 
@@ -172,6 +180,24 @@ impl Oracle {
         self.flash.set(ppn, sum);
     }
 
+    /// A page with these tokens.
+    fn page(&self, token: impl Fn(usize) -> u32) -> Content {
+        let tokens: Vec<u32> = (0..self.sectors).map(token).collect();
+        Content::from_sectors(&tokens)
+    }
+
+    /// Where the sectors of a buffer's entry are in the tables of the buffer.
+    fn sectors_of(&self, entry: u32) -> Range<usize> {
+        let base = entry as usize * self.sectors;
+        base..base + self.sectors
+    }
+
+    /// What a sector of a buffer's entry holds: it is dirty, or else in flight.
+    fn buffered_sector(&self, entry: u32, dirty: u64, s: usize) -> u32 {
+        let tokens = if dirty >> s & 1 == 1 { &self.dirty } else { &self.flight };
+        tokens[self.sectors_of(entry)][s]
+    }
+
     /// What a physical page holds.
     pub fn on_flash(&self, ppn: Ppn) -> Content {
         self.flash.get(ppn)
@@ -194,8 +220,8 @@ impl Oracle {
             return self.expected.set(lpn, Content::Uniform(token));
         }
         let old = self.expected.get(lpn);
-        let tokens: Vec<u32> = (0..self.sectors).map(|s| if (first..first + count).contains(&s) { token } else { old.sector(s) }).collect();
-        self.expected.set(lpn, Content::from_sectors(&tokens));
+        let new = self.page(|s| if (first..first + count).contains(&s) { token } else { old.sector(s) });
+        self.expected.set(lpn, new);
     }
 
     /// The host gave a page up: it reads as zeroes.
@@ -210,32 +236,30 @@ impl Oracle {
             self.armed = None;
             return;
         }
-        let base = entry as usize * self.sectors;
-        self.dirty[base + first..base + first + count].fill(token);
+        let sectors = self.sectors_of(entry);
+        self.dirty[sectors][first..first + count].fill(token);
     }
 
     /// The buffer's entry goes to the flash: `mask` says which sectors.
     #[cold]
     pub fn flush(&mut self, entry: u32, mask: u64) -> Content {
-        let base = entry as usize * self.sectors;
-        let tokens: Vec<u32> = (0..self.sectors).map(|s| if mask >> s & 1 == 1 { self.dirty[base + s] } else { HOLE }).collect();
-        self.flight[base..base + self.sectors].copy_from_slice(&tokens);
-        Content::from_sectors(&tokens)
+        let dirty = &self.dirty[self.sectors_of(entry)];
+        let content = self.page(|s| if mask >> s & 1 == 1 { dirty[s] } else { HOLE });
+        self.complete_flight(entry, &content);
+        content
     }
 
     /// The whole page of an entry in flight is in the buffer.
     pub fn complete_flight(&mut self, entry: u32, content: &Content) {
-        let base = entry as usize * self.sectors;
-        for s in 0..self.sectors {
-            self.flight[base + s] = content.sector(s);
-        }
+        let sectors = self.sectors_of(entry);
+        self.flight[sectors].iter_mut().enumerate().for_each(|(s, token)| *token = content.sector(s));
     }
 
     /// A page that the host gave up is written to in part: the rest of it is zeroes in the buffer.
     #[cold]
     pub fn zeroed(&mut self, entry: u32) {
-        let base = entry as usize * self.sectors;
-        self.dirty[base..base + self.sectors].fill(0);
+        let sectors = self.sectors_of(entry);
+        self.dirty[sectors].fill(0);
     }
 
     /// Sets what an operation carries.
@@ -251,8 +275,7 @@ impl Oracle {
     #[cold]
     pub fn promise(&mut self, op: u32, first: usize, count: usize) {
         let token = self.next_token();
-        let tokens: Vec<u32> = (0..self.sectors).map(|s| if (first..first + count).contains(&s) { token } else { HOLE }).collect();
-        self.carry(op, Content::from_sectors(&tokens));
+        self.carry(op, self.page(|s| if (first..first + count).contains(&s) { token } else { HOLE }));
         self.promised.insert(op, (first, count, token));
     }
 
@@ -273,9 +296,8 @@ impl Oracle {
     #[cold]
     pub fn check_unmapped(&mut self, lpn: Lpn, first: usize, count: usize, in_ram: u64) {
         self.checked += 1;
-        let expected = self.expected.get(lpn);
-        if let Some(s) = (first..first + count).find(|&s| in_ram >> s & 1 == 0 && expected.sector(s) != 0) {
-            self.fail(format!("logical page {lpn}, sector {s}: unmapped, but token {} was written", expected.sector(s)));
+        if let Some(s) = (first..first + count).find(|&s| in_ram >> s & 1 == 0 && self.expected.sector(lpn, s) != 0) {
+            self.fail(format!("logical page {lpn}, sector {s}: unmapped, but token {} was written", self.expected.sector(lpn, s)));
         }
     }
 
@@ -287,13 +309,10 @@ impl Oracle {
 
     /// Fills the holes of `content` from `base`, or with zeroes.
     pub fn fill(&self, content: &Content, base: Option<&Content>) -> Content {
-        let tokens: Vec<u32> = (0..self.sectors)
-            .map(|s| match content.sector(s) {
-                HOLE => base.map_or(0, |base| base.sector(s)),
-                token => token,
-            })
-            .collect();
-        Content::from_sectors(&tokens)
+        self.page(|s| match content.sector(s) {
+            HOLE => base.map_or(0, |base| base.sector(s)),
+            token => token,
+        })
     }
 
     /// An operation found that its page was given up: it carries zeroes.
@@ -337,18 +356,9 @@ impl Oracle {
     #[cold]
     pub fn check_flash(&mut self, op: u32, lpn: Lpn, ppn: Option<Ppn>, first: usize, count: usize, in_ram: u64) {
         self.checked += 1;
-        for s in first..first + count {
-            if in_ram >> s & 1 == 1 {
-                continue;
-            }
-            let got = ppn.map_or(0, |ppn| match self.flash.uniform[ppn as usize] {
-                MIXED => self.flash.mixed[&ppn][s],
-                token => token,
-            });
-            let now = match self.expected.uniform[lpn as usize] {
-                MIXED => self.expected.mixed[&lpn][s],
-                token => token,
-            };
+        for s in (first..first + count).filter(|s| in_ram >> s & 1 == 0) {
+            let got = ppn.map_or(0, |ppn| self.flash.sector(ppn, s));
+            let now = self.expected.sector(lpn, s);
             let then = self.carried[op as usize].sector(s);
             if got != now && (then == now || got < then || got > now) {
                 let place = ppn.map_or("no physical page".into(), |ppn| format!("physical page {ppn}"));
@@ -364,7 +374,7 @@ impl Oracle {
     pub fn check_rebuilt(&mut self, lpn: Lpn, got: &Content, then: &Content, first: usize, count: usize, in_ram: u64) {
         self.checked += 1;
         for s in (first..first + count).filter(|s| in_ram >> s & 1 == 0) {
-            let (got, now, then) = (got.sector(s), self.expected.get(lpn).sector(s), then.sector(s));
+            let (got, now, then) = (got.sector(s), self.expected.sector(lpn, s), then.sector(s));
             // The page may have been written, and trimmed, while the rest of its stripe was read. Tokens grow from write to
             // write; a trim goes back to 0.
             let is_later = then != now && got > then && (got < now || now == 0);
@@ -382,10 +392,8 @@ impl Oracle {
     #[cold]
     pub fn check_buffer(&mut self, entry: u32, lpn: Lpn, dirty: u64, first: usize, count: usize) {
         self.checked += 1;
-        let base = entry as usize * self.sectors;
         for s in first..first + count {
-            let got = if dirty >> s & 1 == 1 { self.dirty[base + s] } else { self.flight[base + s] };
-            let now = self.expected.get(lpn).sector(s);
+            let (got, now) = (self.buffered_sector(entry, dirty, s), self.expected.sector(lpn, s));
             if got != now {
                 self.fail(format!("logical page {lpn}, sector {s}: read token {got} from the buffer, {now} was written last"));
                 return;
@@ -407,9 +415,8 @@ impl Oracle {
     /// Sectors of an entry of the buffer that were on their way to the flash are still in RAM; `flight`: those that nothing newer
     /// has taken the place of.
     pub fn return_flight(&mut self, entry: u32, flight: u64) {
-        let base = entry as usize * self.sectors;
-        for s in (0..self.sectors).filter(|s| flight >> s & 1 == 1) {
-            self.dirty[base + s] = self.flight[base + s];
+        for (_, at) in self.sectors_of(entry).enumerate().filter(|(s, _)| flight >> s & 1 == 1) {
+            self.dirty[at] = self.flight[at];
         }
     }
 
@@ -417,14 +424,12 @@ impl Oracle {
     /// has, of the others from a physical page, or zeroes without one.
     pub fn read_back(&mut self, lpn: Lpn, ppn: Option<Ppn>, entry: Option<(u32, u64, u64)>) -> ReadBack {
         self.checked += 1;
-        let (flash, expected) = (ppn.map(|ppn| self.flash.get(ppn)), self.expected.get(lpn));
         for s in 0..self.sectors {
             let got = match entry {
-                Some((entry, dirty, _)) if dirty >> s & 1 == 1 => self.dirty[entry as usize * self.sectors + s],
-                Some((entry, _, present)) if present >> s & 1 == 1 => self.flight[entry as usize * self.sectors + s],
-                _ => flash.as_ref().map_or(0, |flash| flash.sector(s)),
+                Some((entry, dirty, present)) if (dirty | present) >> s & 1 == 1 => self.buffered_sector(entry, dirty, s),
+                _ => ppn.map_or(0, |ppn| self.flash.sector(ppn, s)),
             };
-            let expected = expected.sector(s);
+            let expected = self.expected.sector(lpn, s);
             if got != expected {
                 // Tokens grow from write to write, and a page that was given up has 0.
                 let is_stale = got != 0 && got < self.token_end && (got < expected || expected == 0);
