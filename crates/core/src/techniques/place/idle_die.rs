@@ -17,6 +17,7 @@
 
 use crate::policy::prelude::*;
 use crate::techniques::place::static_order::PlaneOrder;
+use crate::techniques::place::turns::Turns;
 
 /// Dynamic allocation, in turns among equals.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -25,20 +26,14 @@ pub struct IdleDie {
     #[serde(default)]
     order: PlaneOrder,
     #[serde(skip)]
-    planes: Vec<PlaneIx>,
-    /// Whose turn is next, as an index into `planes`.
-    #[serde(skip)]
-    turn: usize,
+    turns: Turns,
 }
 
 impl IdleDie {
     /// The best of the planes that have room and that `eligible` admits, from the next turn on.
     fn choose(&mut self, view: View<'_>, eligible: impl Fn(PlaneIx) -> bool) -> Option<PlaneIx> {
-        let count = self.planes.len();
         let mut best = None;
-        for step in 0..count {
-            let index = if self.turn + step < count { self.turn + step } else { self.turn + step - count };
-            let plane = self.planes[index];
+        for (index, plane) in self.turns.in_turn() {
             if !view.has_room(plane) || !eligible(plane) {
                 continue;
             }
@@ -51,41 +46,27 @@ impl IdleDie {
                 break;
             }
         }
-        best.map(|(_, index)| {
-            self.turn = if index + 1 < count { index + 1 } else { 0 };
-            self.planes[index]
-        })
+        best.map(|(_, index)| self.turns.take(index))
     }
-}
-
-/// The turn that a technique of this name has saved, among so many.
-///
-/// # Errors
-/// Bytes that it never gave.
-pub(super) fn saved_turn(name: &str, state: &[u8], count: usize) -> Result<usize, String> {
-    let state = state.try_into().map_err(|_| format!("{name} keeps 4 bytes, not {}", state.len()))?;
-    let turn = u32::from_le_bytes(state) as usize;
-    if turn < count { Ok(turn) } else { Err(format!("{name} keeps the turn {turn} of {count}")) }
 }
 
 impl Place for IdleDie {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        self.planes = self.order.planes(&device.geometry)?;
+        self.turns.planes = self.order.planes(&device.geometry)?;
         Ok(())
     }
 
     fn save(&self) -> Vec<u8> {
-        (self.turn as u32).to_le_bytes().to_vec()
+        self.turns.save()
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-        self.turn = saved_turn("idle_die", state, self.planes.len())?;
-        Ok(())
+        self.turns.restore("idle_die", state)
     }
 
     fn plane(&mut self, view: View<'_>, _: Lpn) -> PlaneIx {
-        let fullest_last = |plane: &PlaneIx| view.tables().live_pages(*plane) + view.programs_for(*plane);
-        self.choose(view, |_| true).unwrap_or_else(|| self.planes.iter().copied().min_by_key(fullest_last).expect("a drive has planes"))
+        let fullness = |plane| view.tables().live_pages(plane) + view.programs_for(plane);
+        self.choose(view, |_| true).unwrap_or_else(|| self.turns.least(fullness))
     }
 
     fn gc_plane(&mut self, view: View<'_>, from: PlaneIx) -> PlaneIx {

@@ -4,6 +4,7 @@ pub mod next_idle;
 pub mod rain;
 pub mod static_order;
 pub mod superpage;
+mod turns;
 
 use crate::ids::PlaneIx;
 use crate::techniques::PlacePolicy;

@@ -18,8 +18,8 @@
 //! `[gc_lock] policy = "nothing"`, since a die that is locked would look idle.
 
 use crate::policy::prelude::*;
-use crate::techniques::place::idle_die::saved_turn;
 use crate::techniques::place::static_order::PlaneOrder;
+use crate::techniques::place::turns::Turns;
 
 /// Choices after which the mean of the live pages is found anew. It changes by trims and by first writes alone.
 const CHOICES_FOR_MEAN: u32 = 1024;
@@ -31,10 +31,7 @@ pub struct NextIdle {
     #[serde(default)]
     order: PlaneOrder,
     #[serde(skip)]
-    planes: Vec<PlaneIx>,
-    /// Whose turn is next, as an index into `planes`.
-    #[serde(skip)]
-    turn: usize,
+    turns: Turns,
     /// Live pages of a plane above which it comes after others, and choices until that is found anew.
     #[serde(skip)]
     full: u32,
@@ -43,22 +40,12 @@ pub struct NextIdle {
 }
 
 impl NextIdle {
-    /// The planes from the next turn on, each with its index.
-    fn in_turn(&self) -> impl Iterator<Item = (usize, PlaneIx)> + use<'_> {
-        let (before, after) = self.planes.split_at(self.turn);
-        let indexed = |from: usize| move |(index, &plane): (usize, &PlaneIx)| (from + index, plane);
-        after.iter().enumerate().map(indexed(self.turn)).chain(before.iter().enumerate().map(indexed(0)))
-    }
-
-    fn had_turn(&mut self, index: usize) {
-        self.turn = if index + 1 < self.planes.len() { index + 1 } else { 0 };
-    }
-
     fn find_mean(&mut self, view: View<'_>) {
         if self.until_mean == 0 {
             self.until_mean = CHOICES_FOR_MEAN;
-            let live: u64 = self.planes.iter().map(|&plane| u64::from(view.tables().live_pages(plane))).sum();
-            self.full = (live / self.planes.len() as u64) as u32 + view.geometry().pages_in(1);
+            let planes = &self.turns.planes;
+            let live: u64 = planes.iter().map(|&plane| u64::from(view.tables().live_pages(plane))).sum();
+            self.full = (live / planes.len() as u64) as u32 + view.geometry().pages_in(1);
         }
         self.until_mean -= 1;
     }
@@ -92,7 +79,7 @@ fn check_pool(with: &Combination<'_>, faults: &mut Faults) {
 
 impl Place for NextIdle {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        self.planes = self.order.planes(&device.geometry)?;
+        self.turns.planes = self.order.planes(&device.geometry)?;
         Ok(())
     }
 
@@ -112,21 +99,17 @@ impl Place for NextIdle {
 
     // Ageing leaves nothing else behind: the mean is found anew.
     fn save(&self) -> Vec<u8> {
-        (self.turn as u32).to_le_bytes().to_vec()
+        self.turns.save()
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-        self.turn = saved_turn("next_idle", state, self.planes.len())?;
-        Ok(())
+        self.turns.restore("next_idle", state)
     }
 
     fn plane(&mut self, view: View<'_>, _: Lpn) -> PlaneIx {
-        let found = self.in_turn().find(|&(_, plane)| view.has_room(plane));
-        let Some((index, plane)) = found else {
-            return self.planes.iter().copied().min_by_key(|&plane| view.tables().live_pages(plane)).expect("a drive has planes");
-        };
-        self.had_turn(index);
-        plane
+        let found = self.turns.in_turn().find(|&(_, plane)| view.has_room(plane));
+        let Some((index, _)) = found else { return self.turns.least(|plane| view.tables().live_pages(plane)) };
+        self.turns.take(index)
     }
 
     fn reach(&mut self) -> Reach {
@@ -149,7 +132,7 @@ impl Place for NextIdle {
             key == (0, false)
         };
         if page.asking == NONE {
-            for (index, plane) in self.in_turn() {
+            for (index, plane) in self.turns.in_turn() {
                 if view.die_is_idle(view.geometry().die_of(plane)) && consider(self.full, index, plane) {
                     break;
                 }
@@ -158,13 +141,12 @@ impl Place for NextIdle {
             // Of what waits nothing could have begun elsewhere.
             let asking: DieIx = page.asking;
             let planes = view.planes_of(asking);
-            for (index, plane) in self.in_turn().filter(|(_, plane)| planes.contains(plane)) {
+            for (index, plane) in self.turns.in_turn().filter(|(_, plane)| planes.contains(plane)) {
                 consider(self.full, index, plane);
             }
         }
         let (_, index) = best.filter(|((rank, _), _)| *rank == 0 || !view.waits_for_better(page))?;
-        self.had_turn(index);
-        Some(self.planes[index])
+        Some(self.turns.take(index))
     }
 }
 
