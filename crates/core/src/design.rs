@@ -1,7 +1,7 @@
 //! A design: one technique for each policy interface, and the parameters of GC. Written as TOML files that compose.
 
 use crate::device::Device;
-use crate::policy::Reach;
+use crate::policy::answers::Reach;
 use crate::techniques::{
     DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, ReadPlanPolicy,
     ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy,
@@ -28,7 +28,7 @@ pub struct GcSection {
     /// `copyback` inside the plane, or through the `controller`.
     copy: Copy,
     /// Where pages are moved: inside the `plane`, or to any plane of the `die` or of the `drive`.
-    destination: Destination,
+    destination: Reach,
     /// Open blocks of each plane.
     pub write_points: u32,
     /// Erased blocks of each plane that only GC may open.
@@ -47,63 +47,9 @@ enum Copy {
     Controller,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Destination {
-    #[default]
-    Plane,
-    Die,
-    Drive,
-}
-
-impl Destination {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Plane => "plane",
-            Self::Die => "die",
-            Self::Drive => "drive",
-        }
-    }
-
-    /// The planes that a technique of placement must choose among.
-    fn reach(self) -> Reach {
-        match self {
-            Self::Plane => Reach::Plane,
-            Self::Die => Reach::Die,
-            Self::Drive => Reach::Drive,
-        }
-    }
-
-    /// Techniques of placement that go with it.
-    fn placed_by(self) -> &'static str {
-        match self {
-            Self::Plane => "any",
-            Self::Die => "\"superpage\"",
-            Self::Drive => "\"idle_die\", \"next_idle\"",
-        }
-    }
-}
-
-impl Reach {
-    fn among(self) -> &'static str {
-        match self {
-            Self::Plane => "always in the same plane",
-            Self::Die => "in any plane of its die",
-            Self::Drive => "in any plane of the drive",
-        }
-    }
-}
-
 impl Default for GcSection {
     fn default() -> Self {
-        Self {
-            copy: Copy::Copyback,
-            destination: Destination::Plane,
-            write_points: 1,
-            reserve_blocks: 1,
-            page_sequence: false,
-            ideal: false,
-        }
+        Self { copy: Copy::Copyback, destination: Reach::Plane, write_points: 1, reserve_blocks: 1, page_sequence: false, ideal: false }
     }
 }
 
@@ -115,7 +61,7 @@ impl GcSection {
 
     /// Whether GC may move pages to other planes.
     pub fn leaves_its_plane(&self) -> bool {
-        self.destination != Destination::Plane
+        self.destination != Reach::Plane
     }
 }
 

@@ -1,6 +1,6 @@
 //! What of a design contradicts the device or itself: techniques that need each other, or can't go together.
 
-use crate::design::{CycleLevels, Design, Destination, StartLevel};
+use crate::design::{CycleLevels, Design, StartLevel};
 use crate::device::Device;
 use crate::policy::answers::Reach;
 use crate::policy::combination::{Against, Combination, contradiction};
@@ -12,6 +12,33 @@ use tinytail_config::{Fault, Faults};
 /// Standard deviations that a plane may be from the mean. Stock drives have room for 7.7 or more.
 const DEVIATIONS: f64 = 6.0;
 
+impl Reach {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plane => "plane",
+            Self::Die => "die",
+            Self::Drive => "drive",
+        }
+    }
+
+    /// Techniques of placement that have it.
+    fn placed_by(self) -> &'static str {
+        match self {
+            Self::Plane => "any",
+            Self::Die => "\"superpage\"",
+            Self::Drive => "\"idle_die\", \"next_idle\"",
+        }
+    }
+
+    fn among(self) -> &'static str {
+        match self {
+            Self::Plane => "always in the same plane",
+            Self::Die => "in any plane of its die",
+            Self::Drive => "in any plane of the drive",
+        }
+    }
+}
+
 impl Design {
     /// Refuses a GC that should leave its plane and can't.
     fn check_destination(&mut self, faults: &mut Faults) {
@@ -19,7 +46,7 @@ impl Design {
             return;
         }
         let (destination, reach, copyback) = (self.gc.destination, self.place.reach(), !self.gc.copies_through_controller());
-        let die = destination == Destination::Die;
+        let die = destination == Reach::Die;
         let binds = format!("which places a page {}", reach.among());
         let several = "which lets several planes of a die collect at a time";
         let planewise = "which counts the erased pages of each plane";
@@ -29,7 +56,7 @@ impl Design {
             Against::value(copyback, ["gc", "copy"], "= \"copyback\", which stays inside a plane", "\"controller\""),
             Against::value(self.gc.ideal, ["gc", "ideal"], "= true, whose GC stays inside its plane", "false"),
             // Overwritten pages return to their planes, which those of others might have filled for good.
-            Against::policy(reach != destination.reach(), "place", self.place.name(), &binds, destination.placed_by()),
+            Against::policy(reach != destination, "place", self.place.name(), &binds, destination.placed_by()),
             // Each may need a block's worth of what the planes of the die keep for GC together.
             Against::policy(die && !self.gc_gate.alone_in_die(), "gc_gate", self.gc_gate.name(), several, "\"one_per_die\""),
             // A GC takes erased pages of all planes to free those of one.
@@ -180,7 +207,7 @@ impl Design {
             gc_locks_nothing: self.gc_lock.nothing(),
             thresholds: self.gc_trigger.thresholds(),
             pairing: self.pairing.name(),
-            gc_leaves_die: self.gc.destination == Destination::Drive,
+            gc_leaves_die: self.gc.destination == Reach::Drive,
             write_points: self.gc.write_points,
         }
     }

@@ -20,11 +20,13 @@ pub enum Claimant {
 }
 
 /// Among which planes the place of a page is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Reach {
-    /// None: a logical page always goes to the same plane.
+    /// The plane that it has anyway.
+    #[default]
     Plane,
-    /// The planes of a die, which is always the same.
+    /// The planes of its die.
     Die,
     /// All planes of the drive.
     Drive,
