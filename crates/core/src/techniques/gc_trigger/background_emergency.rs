@@ -108,19 +108,14 @@ impl GcTrigger for BackgroundEmergency {
         // A plane can't have more erased beside its live data, and its GC would never end.
         let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.live_blocks_per_plane());
         if self.background_share <= self.emergency_share || self.background_share.saturating_add(self.stop_above_blocks) >= spare {
-            return Err(Fault::new(
-                "gc_trigger",
-                "background_blocks",
-                format!(
-                    "is {} and `emergency_blocks` {}: {} and {} erased blocks of each plane on this device",
-                    self.background_blocks, self.emergency_blocks, self.background_share, self.emergency_share
-                ),
-            )
-            .with("gc_trigger", "emergency_blocks")
-            .with("gc_trigger", "stop_above_blocks")
-            .with("geometry", "blocks_per_plane")
-            .allowed(format!("emergency < background, and background plus `stop_above_blocks` < {spare}, the spare blocks of a plane"))
-            .into());
+            let found = format!(
+                "is {} and `emergency_blocks` {}: {} and {} erased blocks of each plane on this device",
+                self.background_blocks, self.emergency_blocks, self.background_share, self.emergency_share
+            );
+            let fault = Fault::new("gc_trigger", "background_blocks", found).with("gc_trigger", "emergency_blocks");
+            let fault = fault.with("gc_trigger", "stop_above_blocks").with("geometry", "blocks_per_plane");
+            let allowed = format!("emergency < background, and background plus `stop_above_blocks` < {spare}, the spare blocks of a plane");
+            return Err(fault.allowed(allowed).into());
         }
         self.emergency_pages = g.pages_in(self.emergency_share);
         Ok(())

@@ -157,10 +157,9 @@ impl Watermark {
             }
         };
         if !(hard < soft && soft < geometry.blocks_per_plane) {
-            return Err(Fault::new("gc_trigger", "soft_free_blocks", format!("is {soft} and `hard_free_blocks` {hard}"))
-                .with("gc_trigger", "hard_free_blocks")
-                .allowed(format!("hard < soft < {}, the blocks of a plane", geometry.blocks_per_plane))
-                .into());
+            let fault = Fault::new("gc_trigger", "soft_free_blocks", format!("is {soft} and `hard_free_blocks` {hard}"));
+            let allowed = format!("hard < soft < {}, the blocks of a plane", geometry.blocks_per_plane);
+            return Err(fault.with("gc_trigger", "hard_free_blocks").allowed(allowed).into());
         }
         (self.soft_pages, self.hard_pages) = (geometry.pages_in(soft), geometry.pages_in(hard));
         Ok(())
@@ -171,10 +170,8 @@ impl GcTrigger for Watermark {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         let (soft, hard) = (self.soft_free_percent, self.hard_free_percent);
         if !(soft > hard && hard >= 0.0 && soft < 100.0) {
-            return Err(Fault::new("gc_trigger", "soft_free_percent", format!("is {soft} and `hard_free_percent` {hard}"))
-                .with("gc_trigger", "hard_free_percent")
-                .allowed("0 <= hard < soft < 100")
-                .into());
+            let fault = Fault::new("gc_trigger", "soft_free_percent", format!("is {soft} and `hard_free_percent` {hard}"));
+            return Err(fault.with("gc_trigger", "hard_free_percent").allowed("0 <= hard < soft < 100").into());
         }
         let held = device.logical_pages().div_ceil(device.geometry.planes().into()) as u32;
         let spare = || self.spare.unwrap_or(device.geometry.pages_per_plane().saturating_sub(held));
@@ -183,10 +180,9 @@ impl GcTrigger for Watermark {
         self.hard_pages = (pages * hard / 100.0).round() as u32;
         self.count_blocks(&device.geometry)?;
         if self.stop_above_blocks >= device.geometry.blocks_per_plane {
-            return Err(Fault::new("gc_trigger", "stop_above_blocks", format!("is {}", self.stop_above_blocks))
-                .with("geometry", "blocks_per_plane")
-                .allowed(format!("0 to {}, below the blocks of a plane", device.geometry.blocks_per_plane - 1))
-                .into());
+            let fault = Fault::new("gc_trigger", "stop_above_blocks", format!("is {}", self.stop_above_blocks));
+            let allowed = format!("0 to {}, below the blocks of a plane", device.geometry.blocks_per_plane - 1);
+            return Err(fault.with("geometry", "blocks_per_plane").allowed(allowed).into());
         }
         let levels = CycleLevels::above(self.start_level(), self.stop_above_blocks, &device.geometry);
         (self.levels, self.stop_pages) = (Some(levels), levels.stop.pages(&device.geometry));

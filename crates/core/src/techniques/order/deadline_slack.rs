@@ -70,13 +70,8 @@ impl Order for DeadlineSlack {
         // A day is as good as no deadline, and far from the end of time.
         let most = 86_400_000_000;
         if !(least..=most).contains(&self.deadline_us) {
-            return Err(Fault::new(
-                "order",
-                "deadline_us",
-                format!("is {}; a page takes up to {least} microseconds on {}", self.deadline_us, device.name),
-            )
-            .allowed(format!("{least} to {most}"))
-            .into());
+            let found = format!("is {}; a page takes up to {least} microseconds on {}", self.deadline_us, device.name);
+            return Err(Fault::new("order", "deadline_us", found).allowed(format!("{least} to {most}")).into());
         }
         Ok(())
     }

@@ -59,20 +59,15 @@ fn goes_with(lead: Class, partner: Class) -> bool {
 
 impl Pairing for GcPar {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        if device.geometry.planes_per_die == 1 {
-            return Err(Fault::new(
-                "pairing",
-                "policy",
-                format!(
-                    "is \"gc_par\", which serves the host in sibling planes of a GC's; [geometry] `planes_per_die` of {} is 1",
-                    device.name
-                ),
-            )
-            .with("geometry", "planes_per_die")
-            .allowed("2 or more")
-            .into());
+        let g = &device.geometry;
+        if g.planes_per_die == 1 {
+            let found = format!(
+                "is \"gc_par\", which serves the host in sibling planes of a GC's; [geometry] `planes_per_die` of {} is 1",
+                device.name
+            );
+            return Err(Fault::new("pairing", "policy", found).with("geometry", "planes_per_die").allowed("2 or more").into());
         }
-        let pages = device.geometry.pages_per_block;
+        let pages = g.pages_per_block;
         let skips = Fault::new("pairing", "skip_pages_max", format!("is {}", self.skip_pages_max));
         if self.skip_pages_max >= pages {
             let allowed = format!("0 to {} on this device, whose blocks have {pages} pages", pages - 1);
@@ -81,9 +76,14 @@ impl Pairing for GcPar {
         if self.skip_pages_max > 0 && !self.aligned_blocks {
             return Err(skips.with("pairing", "aligned_blocks").allowed("0, or `aligned_blocks` = true").into());
         }
-        let slots = u64::from(device.geometry.dies()) * 2 + u64::from(device.geometry.channels + EXTRA_SLOTS);
+        let slots = u64::from(g.dies()) * 2 + u64::from(g.channels + EXTRA_SLOTS);
         if slots > SLOTS_MAX as u64 {
-            return Err(Fault::new("pairing", "policy", format!("is \"gc_par\", whose pages wait in second registers; with [geometry] `channels` of {} times dies that makes {slots} resources, at most {SLOTS_MAX} are possible", device.name)).with("geometry", "channels").into());
+            let found = format!(
+                "is \"gc_par\", whose pages wait in second registers; with [geometry] `channels` of {} times dies that makes {slots} \
+                 resources, at most {SLOTS_MAX} are possible",
+                device.name
+            );
+            return Err(Fault::new("pairing", "policy", found).with("geometry", "channels").into());
         }
         check_multi_plane("gc_par", device)
     }

@@ -62,7 +62,12 @@ pub(super) fn check_multi_plane(policy: &str, device: &Device) -> Result<(), Con
     if device.flash.multi_plane_read || device.flash.multi_plane_program {
         return Ok(());
     }
-    Err(Fault::new("pairing", "policy", format!("is \"{policy}\", which makes multi-plane commands; {} has none: its [flash] `multi_plane_read` and `multi_plane_program` are both false", device.name)).with("flash", "multi_plane_read").with("flash", "multi_plane_program").into())
+    let found = format!(
+        "is \"{policy}\", which makes multi-plane commands; {} has none: its [flash] `multi_plane_read` and `multi_plane_program` are both \
+         false",
+        device.name
+    );
+    Err(Fault::new("pairing", "policy", found).with("flash", "multi_plane_read").with("flash", "multi_plane_program").into())
 }
 
 #[cfg(test)]

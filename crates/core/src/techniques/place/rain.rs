@@ -45,20 +45,13 @@ impl Place for Rain {
         let channels = device.geometry.channels;
         let width = self.stripe_width.unwrap_or(if channels.is_multiple_of(WIDTH) { WIDTH } else { channels });
         if !(2..=WIDTH_MAX).contains(&width) || !channels.is_multiple_of(width) {
-            let allowed: Vec<String> = (2..=WIDTH_MAX).filter(|&width| channels.is_multiple_of(width)).map(|n| n.to_string()).collect();
-            let allowed = if allowed.is_empty() {
-                "none: RAIN needs at least 2 channels".to_string()
-            } else {
-                format!("{}, the divisors of the channels up to {WIDTH_MAX}", allowed.join(", "))
+            let divisors: Vec<String> = (2..=WIDTH_MAX).filter(|&width| channels.is_multiple_of(width)).map(|n| n.to_string()).collect();
+            let allowed = match divisors.as_slice() {
+                [] => "none: RAIN needs at least 2 channels".into(),
+                divisors => format!("{}, the divisors of the channels up to {WIDTH_MAX}", divisors.join(", ")),
             };
-            return Err(Fault::new(
-                "place",
-                "stripe_width",
-                format!("is {width} with policy \"rain\", and [geometry] `channels` of this device is {channels}"),
-            )
-            .with("geometry", "channels")
-            .allowed(allowed)
-            .into());
+            let found = format!("is {width} with policy \"rain\", and [geometry] `channels` of this device is {channels}");
+            return Err(Fault::new("place", "stripe_width", found).with("geometry", "channels").allowed(allowed).into());
         }
         self.stripes = Some(Stripes::new(device, width));
         Ok(())

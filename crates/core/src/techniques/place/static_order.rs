@@ -81,9 +81,8 @@ impl PlaneOrder {
         let mut letters: Vec<char> = order.chars().collect();
         letters.sort_unstable();
         if letters != ['C', 'D', 'P', 'W'] {
-            return Err(Fault::new("place", "order", format!("is \"{order}\""))
-                .allowed("the letters C (channel), W (chip), D (die) and P (plane), each once, such as \"CWDP\"")
-                .into());
+            let allowed = "the letters C (channel), W (chip), D (die) and P (plane), each once, such as \"CWDP\"";
+            return Err(Fault::new("place", "order", format!("is \"{order}\"")).allowed(allowed).into());
         }
         let place = |index: u32| {
             let mut rest = index;

@@ -78,9 +78,8 @@ impl DChoices {
 impl Victim for DChoices {
     fn prepare(&mut self, _: &Device) -> Result<(), ConfigError> {
         if self.d == 0 || self.d > D_MAX {
-            return Err(Fault::new("victim", "chain", format!("has a `d` of {} for \"d_choices\"", self.d))
-                .allowed(format!("1 to {D_MAX}"))
-                .into());
+            let found = format!("has a `d` of {} for \"d_choices\"", self.d);
+            return Err(Fault::new("victim", "chain", found).allowed(format!("1 to {D_MAX}")).into());
         }
         Ok(())
     }
