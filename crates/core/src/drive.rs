@@ -20,7 +20,6 @@ use crate::ids::Lpn;
 use crate::observe::{Completion, NullObserver, Observer, TrafficClass};
 use crate::oracle::{Fault, Oracle};
 use crate::policy::answers::Reach;
-use crate::policy::interface::{GcTrigger, Place, ReadPlan};
 use crate::policy::view::View;
 use crate::raid::active::Violation;
 use crate::raid::front::WithRaid;

@@ -34,7 +34,6 @@ use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::{CHANNEL_IDLE, Observer};
 use crate::oracle::{Fault, ReadBack};
 use crate::policy::answers::Reach;
-use crate::policy::interface::{GcTrigger, Place, ReadPlan};
 use crate::raid::active::StripeWrite;
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::state::Raid;

@@ -2,11 +2,11 @@
 
 use crate::design::{CycleLevels, Design, StartLevel};
 use crate::device::Device;
+use crate::policy::Scope;
 use crate::policy::answers::Reach;
 use crate::policy::combination::{Against, Combination, contradiction};
-use crate::policy::{GcGate, GcLock, GcTrigger, PageChoice, Pairing, Place, Scope};
 use crate::stripes::Stripes;
-use crate::techniques::GcGatePolicy;
+use crate::techniques::{GcGatePolicy, Technique};
 use tinytail_config::{Fault, Faults};
 
 /// Standard deviations that a plane may be from the mean. Stock drives have room for 7.7 or more.

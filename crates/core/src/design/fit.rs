@@ -7,9 +7,8 @@
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device};
 use crate::policy::answers::Reach;
-use crate::policy::interface::Place;
 use crate::policy::thresholds::{Room, Threshold};
-use crate::techniques::{GcGatePolicy, GcTriggerPolicy, PairingPolicy, SuspendPolicy};
+use crate::techniques::{GcGatePolicy, GcTriggerPolicy, PairingPolicy, SuspendPolicy, Technique};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -4,7 +4,6 @@ use crate::design::fit::pages_held;
 use crate::design::{CycleLevels, Design, StartLevel};
 use crate::device::Device;
 use crate::ids::Lpn;
-use crate::policy::{GcTrigger, Place};
 use crate::techniques::{GcTriggerPolicy, PlacePolicy, VictimPolicy};
 
 impl Design {

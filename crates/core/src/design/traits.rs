@@ -3,7 +3,6 @@
 use crate::design::Design;
 use crate::device::Device;
 use crate::policy::answers::Reach;
-use crate::policy::interface::{GcTrigger, Order, PageChoice, Pairing, Place, Suspend, WearLevel};
 use crate::stripes::Stripes;
 use crate::traits::Traits;
 use crate::units::Ns;

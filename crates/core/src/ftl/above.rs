@@ -9,7 +9,6 @@ use crate::ftl::state::Ftl;
 use crate::ids::{BlockIx, DieIx, PlaneIx, Ppn};
 use crate::observe::Observer;
 use crate::oracle::Oracle;
-use crate::policy::interface::{Order, Pairing, Suspend};
 
 /// The translation layer with GC, below whatever is above it.
 pub struct WithFtl<U> {

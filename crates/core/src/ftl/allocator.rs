@@ -17,7 +17,6 @@ use crate::gc::state::Collection;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::{Aligned, Parking, Preference, Writer};
-use crate::policy::interface::{PageChoice, Pairing, Place};
 
 /// The write point that GC has to itself where there is no preference.
 const OF_GC: usize = 1;

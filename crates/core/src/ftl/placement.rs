@@ -18,7 +18,6 @@ use crate::ftl::write_points::WritePoints;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::PLACE;
 use crate::policy::answers::{Parking, Preference, Writer};
-use crate::policy::interface::{Order, PageChoice, Place};
 use crate::policy::view::{Candidate, Unplaced, View};
 use std::collections::VecDeque;
 

@@ -10,7 +10,6 @@ use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
 use crate::ids::{NONE, PlaneIx};
-use crate::policy::interface::Place;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where

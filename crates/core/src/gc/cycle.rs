@@ -12,7 +12,6 @@ use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{Collection, Gc, GcState, Reason};
 use crate::ids::{PlaneIx, Pool};
 use crate::policy::answers::{Gate, Want};
-use crate::policy::interface::{GcGate, GcLock, GcTrigger};
 use crate::timer::Timer;
 use crate::units::Ns;
 

@@ -7,7 +7,6 @@ use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::Reason;
 use crate::ids::{PlaneIx, Pool};
 use crate::policy::answers::{Gate, Want};
-use crate::policy::interface::{GcGate, GcTrigger, PageChoice};
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where

@@ -11,7 +11,6 @@ use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{GcState, Reason};
 use crate::ids::{DieIx, PlaneIx, Pool};
 use crate::policy::answers::{Gate, Want};
-use crate::policy::interface::GcGate;
 use crate::policy::thresholds::StartLevel;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>

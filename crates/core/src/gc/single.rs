@@ -12,7 +12,6 @@ use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{Cleanup, Collection, GcState, Opened};
 use crate::ids::{BlockGroup, PlaneIx, Pool, Ppn};
 use crate::policy::answers::Want;
-use crate::policy::interface::{GcTrigger, PageChoice};
 use crate::policy::thresholds::CycleLevels;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>

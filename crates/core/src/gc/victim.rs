@@ -5,7 +5,6 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::{Above, WithFtl};
 use crate::ids::{BlockGroup, Pool};
-use crate::policy::interface::Victim;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where

@@ -19,7 +19,6 @@ use crate::host::trace::{trace_ends, trace_slot_wait};
 use crate::ids::{Lpn, NONE};
 use crate::observe::{BUFFER, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, RequestAttribution, TrafficClass};
 use crate::policy::answers::Opens;
-use crate::policy::interface::Place;
 use crate::policy::view::View;
 use crate::raid::front::WithRaid;
 use crate::units::{Ns, sector_mask as mask};

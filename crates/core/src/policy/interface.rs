@@ -54,29 +54,17 @@ macro_rules! interface {
             $( question! { [$(#[$method_doc])* fn $method(&mut self $(, $arg: $type)*) $(-> $answer)?] $($usual)? } )+
         }
 
-        interface! { @dispatch ($) $trait $dispatch $( fn $method(&mut self $(, $arg: $type)*) $(-> $answer)?; )+ }
+        interface! { @dispatch ($) $dispatch $( $(#[$method_doc])* fn $method(&mut self $(, $arg: $type)*) $(-> $answer)?; )+ }
     };
-    (@dispatch ($d:tt) $trait:ident $dispatch:ident $( fn $method:ident(&mut self $(, $arg:ident: $type:ty)*) $(-> $answer:ty)?; )+) => {
+    (
+        @dispatch ($d:tt) $dispatch:ident
+        $( $(#[$method_doc:meta])* fn $method:ident(&mut self $(, $arg:ident: $type:ty)*) $(-> $answer:ty)?; )+
+    ) => {
         macro_rules! $dispatch {
-            ($d name:ident $d techniques:tt) => {
-                impl $trait for $d name {
-                    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-                        ask!(self, $d techniques, prepare(device))
-                    }
-                    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-                        ask!(self, $d techniques, check(with, faults))
-                    }
-                    fn seed(&mut self, seed: u64) {
-                        ask!(self, $d techniques, seed(seed))
-                    }
-                    fn save(&self) -> Vec<u8> {
-                        ask!(self, $d techniques, save())
-                    }
-                    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-                        ask!(self, $d techniques, restore(state))
-                    }
-                    $( #[inline] fn $method(&mut self $(, $arg: $type)*) $(-> $answer)? {
-                        ask!(self, $d techniques, $method($($arg),*))
+            ($d name:ident: $d($d variant:ident)+) => {
+                impl $d name {
+                    $( $(#[$method_doc])* #[inline] pub fn $method(&mut self $(, $arg: $type)*) $(-> $answer)? {
+                        match self { $d( Self::$d variant(it) => it.$method($($arg),*), )+ Self::Custom(it) => it.$method($($arg),*) }
                     } )+
                 }
             };

@@ -8,7 +8,6 @@ use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
 use crate::ids::{BlockGroup, Lpn, NONE, PlaneIx, Ppn};
-use crate::policy::interface::Place;
 use crate::precondition::common::{Aged, LivePages, Workers, levels_at_start};
 use crate::precondition::planewise::Planewise;
 use crate::precondition::steady;

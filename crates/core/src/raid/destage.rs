@@ -12,7 +12,6 @@ use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::{Attribution, DIE, TrafficClass};
-use crate::policy::interface::Destage;
 use crate::raid::active::{Rain, StripeWrite, all};
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::state::Raid;

@@ -18,7 +18,6 @@ use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::ftl::above::WithFtl;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::TrafficClass;
-use crate::policy::interface::WearLevel;
 use crate::policy::view::{View, WrittenStripe};
 use crate::raid::active::StripeWrite;
 use crate::raid::front::{Front, WithRaid};

@@ -16,7 +16,6 @@ use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::{Attribution, TrafficClass};
 use crate::oracle::Content;
 use crate::policy::answers::{ReadAnswer, Scope};
-use crate::policy::interface::ReadPlan;
 use crate::policy::view::BlockedRead;
 use crate::raid::active::Rebuild;
 use crate::raid::front::{Front, WithRaid};

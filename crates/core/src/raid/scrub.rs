@@ -19,7 +19,6 @@ use crate::ftl::walk::Unseen;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::Want;
-use crate::policy::interface::{GcTrigger, Scrub};
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::scrubber::Scrubbing;
 use crate::raid::state::Raid;

@@ -21,21 +21,25 @@ pub mod suspend;
 pub mod victim;
 pub mod wear_level;
 
-/// Puts a question to whichever technique an interface's enum holds.
-macro_rules! ask {
-    ($self:ident, { $( $(#[$doc:meta])+ $tag:literal => $variant:ident($technique:ty), )+ }, $method:ident $arguments:tt) => {
-        match $self { $( Self::$variant(technique) => ask!(@ technique $method $arguments), )+ Self::Custom(technique) => ask!(@ technique $method $arguments) }
-    };
-    (@ $technique:ident $method:ident ($($argument:ident),*)) => { $technique.$method($($argument),*) };
-}
-
 /// What all techniques answer, whatever their interface asks.
-pub(crate) trait Technique {
+pub trait Technique {
+    /// Its name in design files.
     fn name(&self) -> &'static str;
+    /// Checks the parameters against the device and prepares tables.
+    ///
+    /// # Errors
+    /// Parameters that contradict each other or the device.
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError>;
+    /// Adds what it needs of the rest of its design and lacks, and what it contradicts.
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults);
+    /// Takes the run's seed.
     fn seed(&mut self, seed: u64);
+    /// What it remembers and an image must hold.
     fn save(&self) -> Vec<u8>;
+    /// Takes back what `save` gave.
+    ///
+    /// # Errors
+    /// Bytes that it never gave.
     fn restore(&mut self, memory: &[u8]) -> Result<(), String>;
 }
 
@@ -55,7 +59,7 @@ macro_rules! techniques {
             Custom(Box<dyn $trait>),
         }
 
-        crate::policy::interface::$dispatch! { $enum { $( $(#[doc = $doc])+ $tag => $variant($technique), )+ } }
+        crate::policy::interface::$dispatch! { $enum: $($variant)+ }
 
         impl $enum {
             /// Name and description of every technique of this interface.
@@ -72,19 +76,19 @@ macro_rules! techniques {
                 self.name()
             }
             fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-                $trait::prepare(self, device)
+                match self { $( Self::$variant(it) => it.prepare(device), )+ Self::Custom(it) => it.prepare(device) }
             }
             fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-                $trait::check(self, with, faults);
+                match self { $( Self::$variant(it) => it.check(with, faults), )+ Self::Custom(it) => it.check(with, faults) }
             }
             fn seed(&mut self, seed: u64) {
-                $trait::seed(self, seed);
+                match self { $( Self::$variant(it) => it.seed(seed), )+ Self::Custom(it) => it.seed(seed) }
             }
             fn save(&self) -> Vec<u8> {
-                $trait::save(self)
+                match self { $( Self::$variant(it) => it.save(), )+ Self::Custom(it) => it.save() }
             }
             fn restore(&mut self, memory: &[u8]) -> Result<(), String> {
-                $trait::restore(self, memory)
+                match self { $( Self::$variant(it) => it.restore(memory), )+ Self::Custom(it) => it.restore(memory) }
             }
         }
     };

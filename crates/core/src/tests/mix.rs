@@ -3,7 +3,7 @@
 use super::*;
 use crate::ids::Pool;
 use crate::policy::view::{BlockedRead, Candidate};
-use crate::policy::{GcLock, LockPlan, Order, PageChoice, Pairing, Parking, Preference, ReadAnswer, ReadPlan, Writer};
+use crate::policy::{GcLock, LockPlan, Order, PageChoice, Parking, Preference, ReadAnswer, ReadPlan, Writer};
 use crate::techniques::pairing::superpage::GcPrograms;
 use crate::techniques::{DestagePolicy, PageChoicePolicy, ReadPlanPolicy};
 use crate::testkit::over_provisioning;
