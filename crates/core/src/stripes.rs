@@ -143,6 +143,14 @@ impl Stripes {
         (first, (self.width - 1).min(self.logical_pages - first))
     }
 
+    /// The logical pages of a stripe that are programmed where `written` are, one bit for each host's page from the first on: those
+    /// and the parity.
+    pub fn programmed(&self, stripe: u32, written: u32) -> impl Iterator<Item = Lpn> + use<> {
+        let (first, members) = self.members(stripe);
+        let pages = (0..members).filter(move |member| written >> member & 1 == 1).map(move |member| first + member);
+        pages.chain([self.parity(stripe)])
+    }
+
     /// The parity page of a stripe.
     #[inline]
     pub fn parity(&self, stripe: u32) -> Lpn {

@@ -55,9 +55,7 @@ pub struct WrittenStripe {
 impl WrittenStripe {
     /// The logical pages that were programmed: those of the host, and the parity.
     pub fn pages(self, stripes: &Stripes) -> impl Iterator<Item = Lpn> + use<> {
-        let (first, members) = stripes.members(self.stripe);
-        let parity = stripes.parity(self.stripe);
-        (0..members).filter(move |member| self.written >> member & 1 == 1).map(move |member| first + member).chain([parity])
+        stripes.programmed(self.stripe, self.written)
     }
 }
 
@@ -109,15 +107,16 @@ impl<'a> View<'a> {
     pub fn tables(self) -> &'a Tables {
         &self.ftl.tables
     }
+    fn channel_of(self, plane: PlaneIx) -> usize {
+        self.geometry().channel_of(self.geometry().die_of(plane)) as usize
+    }
     /// Host operations that wait for or use the channel of a plane.
     pub fn host_operations_on_channel_of(self, plane: PlaneIx) -> u32 {
-        let die = self.geometry().die_of(plane);
-        self.flash.channel(self.geometry().channel_of(die) as usize).host_operations
+        self.flash.channel(self.channel_of(plane)).host_operations
     }
     /// GCs under way in planes of the channel of a plane.
     pub fn gcs_on_channel_of(self, plane: PlaneIx) -> u32 {
-        let die = self.geometry().die_of(plane);
-        self.ftl.gc.under_way_on(self.geometry().channel_of(die) as usize)
+        self.ftl.gc.under_way_on(self.channel_of(plane))
     }
     /// Whether a write waits for room in the buffer.
     pub fn writes_wait_for_room(self) -> bool {
@@ -210,11 +209,7 @@ impl<'a> View<'a> {
     /// The planes that a stripe's dirty pages and its parity go to.
     pub fn targets(self, dirty: &DirtyStripe) -> impl Iterator<Item = PlaneIx> + use<'a> {
         let (stripe, bits) = (dirty.stripe, dirty.dirty);
-        self.stripes().into_iter().flat_map(move |stripes| {
-            let (first, members) = stripes.members(stripe);
-            let data = (0..members).filter(move |member| bits >> member & 1 == 1).map(move |member| first + member);
-            data.chain([stripes.parity(stripe)]).map(|lpn| stripes.plane_of(lpn))
-        })
+        self.stripes().into_iter().flat_map(move |stripes| stripes.programmed(stripe, bits).map(|lpn| stripes.plane_of(lpn)))
     }
     /// Pages that wait in RAM for the GC of their plane to end.
     pub fn deferred_pages(self) -> u32 {
