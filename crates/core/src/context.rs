@@ -18,10 +18,8 @@ pub trait Context {
     fn observer(&mut self) -> &mut Self::Observer;
 }
 
-/// The top tier, which has the observer: the others can be borrowed beside it.
-pub trait Watched {
-    /// The observer of requests.
-    type Watcher: Observer;
-    /// The observer.
-    fn observer(&mut self) -> &mut Self::Watcher;
+/// The top tier: what a drive has besides its flash, translation layer, stripes and host interface.
+pub struct Firmware<O> {
+    pub(crate) observer: O,
+    pub(crate) policies: Design,
 }

@@ -3,21 +3,23 @@
 //! It owns no clock: the simulator drives it in virtual time, an emulator may drive the same type in wall-clock time.
 
 use crate::commands::{Command, CommandKind};
-use crate::context::{Context, Watched};
+use crate::context::Context;
+pub use crate::context::Firmware;
 use crate::counters::Counters;
 use crate::crash::power::{PowerError, Recovery};
 use crate::design::{Design, pages_of_tables};
 use crate::device::Device;
-use crate::event::{EventQueue, Lanes};
-use crate::flash::{Engine, Flash, RAM, TIMERS};
+use crate::event::EventQueue;
+use crate::flash::{Flash, RAM, TIMERS};
 use crate::ftl::Tables;
 use crate::ftl::above::WithFtl;
 use crate::ftl::state::Ftl;
 use crate::gc::state::Gcs;
 use crate::host::state::Host;
-use crate::host::tiers::{Tiers, WithHost};
+pub use crate::host::tiers::Drive;
+use crate::host::tiers::WithHost;
 use crate::ids::Lpn;
-use crate::observe::{Completion, NullObserver, Observer, TrafficClass};
+use crate::observe::{Completion, Observer, TrafficClass};
 use crate::oracle::{Fault, Oracle};
 use crate::policy::answers::Reach;
 use crate::policy::view::View;
@@ -45,15 +47,6 @@ pub enum SubmitError {
     /// It has no sectors.
     #[error("a command of no sectors")]
     Empty,
-}
-
-/// A drive of one design on one device: its flash, with the firmware above it.
-pub type Drive<O = NullObserver, Q = Lanes> = Engine<Q, Tiers<Firmware<O>>>;
-
-/// What a drive has besides its flash, translation layer, stripes and host interface.
-pub struct Firmware<O> {
-    pub(crate) observer: O,
-    pub(crate) policies: Design,
 }
 
 impl<O: Observer> Drive<O> {
@@ -365,15 +358,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             Timer::AssemblyGc(die) => self.assembly_timer(die, true),
             Timer::Move(began) => self.move_timer(began),
         }
-    }
-}
-
-impl<O: Observer> Watched for Firmware<O> {
-    type Watcher = O;
-
-    #[inline(always)]
-    fn observer(&mut self) -> &mut O {
-        &mut self.observer
     }
 }
 

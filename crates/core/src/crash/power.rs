@@ -17,10 +17,9 @@
 //! - *Restore*: what capacitors have saved is read back from the fastest pages of all dies in equal shares.
 
 use crate::attribution::trail::NOBODY;
-use crate::context::{Context, Watched};
+use crate::context::Context;
 use crate::design::pages_of_tables;
 use crate::event::EventQueue;
-use crate::flash::Engine;
 use crate::flash::Flash;
 use crate::flash::op::OpKind;
 use crate::flash::upper::Upper;
@@ -29,7 +28,7 @@ use crate::ftl::durable::Durable;
 use crate::ftl::recovery::{Found, Frame};
 use crate::ftl::state::Ftl;
 use crate::ftl::{Claimant, Tables};
-use crate::host::tiers::{Tiers, WithHost};
+use crate::host::tiers::{Drive, WithHost};
 use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::{CHANNEL_IDLE, Observer};
 use crate::oracle::{Fault, ReadBack};
@@ -131,10 +130,7 @@ impl Load {
     }
 }
 
-impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
-where
-    Self: Context,
-{
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// From now on keeps what a loss of power leaves, for `cut_power`: 12 bytes for each physical page. To be called when the
     /// drive has aged and nothing has been asked of it; the out-of-band data of its starting state follow from the tables.
     ///
@@ -206,7 +202,7 @@ where
     fn trace_power_cut(&mut self) {
         let now = self.flash.now;
         let g = &self.flash.device.geometry;
-        let observer = self.up.up.up.up.observer();
+        let observer = &mut self.up.up.up.up.observer;
         for channel in (0..g.channels).filter(|&channel| self.flash.channel(channel as usize).locked_by != NONE) {
             observer.channel_idles(channel, now, CHANNEL_IDLE, NOBODY);
         }

@@ -7,22 +7,16 @@
 use crate::attribution::parts::Attribution;
 use crate::attribution::trail::Passing;
 use crate::buffer::stage::Stage;
-use crate::context::{Context, Watched};
 use crate::event::EventQueue;
-use crate::flash::Engine;
 use crate::flash::op::{ATTRIBUTED, OpKind, Owner};
-use crate::flash::upper::Upper;
 use crate::host::job::Job;
-use crate::host::tiers::{Tiers, WithHost};
+use crate::host::tiers::{Drive, WithHost};
 use crate::ids::NONE;
-use crate::observe::COMPUTE;
+use crate::observe::{COMPUTE, Observer};
 use crate::raid::front::WithRaid;
 use crate::timer::Timer;
 
-impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
-where
-    Self: Context,
-{
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Starts a job of up to `STAGES_MAX` stages; `owner` learns of the end of the last one. The attribution of a wait that it
     /// follows is given, and whether a GC caused that.
     pub(crate) fn start_job(&mut self, owner: Owner, stages: &[Stage], attribution: Attribution, gc_blocked: bool) {
@@ -92,7 +86,7 @@ where
         let compute_ns = running.end_stage();
         if compute_ns > 0 {
             running.attribution.add(COMPUTE, compute_ns);
-            if Self::TRACED {
+            if O::TRACED {
                 running.attribution.trace(now, now + compute_ns, NONE, Passing::Own(COMPUTE as u8));
             }
             self.set_timer(now + compute_ns, Timer::JobStage(job));

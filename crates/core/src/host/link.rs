@@ -5,23 +5,17 @@
 
 use crate::attribution::trail::Passing;
 use crate::commands::Command;
-use crate::context::{Context, Watched};
 use crate::event::EventQueue;
-use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
-use crate::flash::upper::Upper;
 use crate::host::path::{BEGIN, Due, INWARD, OUTWARD};
 use crate::host::state::link_ns;
-use crate::host::tiers::{Tiers, WithHost};
+use crate::host::tiers::{Drive, WithHost};
 use crate::ids::{Lpn, NONE};
-use crate::observe::{BUFFER, TrafficClass};
+use crate::observe::{BUFFER, Observer, TrafficClass};
 use crate::raid::front::WithRaid;
 use crate::units::Ns;
 
-impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
-where
-    Self: Context,
-{
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn path_slot(&self, which: usize) -> usize {
         self.flash.extra_slot(which)
     }
@@ -157,7 +151,7 @@ where
         if state.part_done(false) {
             let (now, ram_ns) = (self.flash.now, self.flash.device.timing.ram_ns);
             host.path_attribution.add(BUFFER, ram_ns);
-            if Self::TRACED {
+            if O::TRACED {
                 host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
             }
         }

@@ -5,16 +5,14 @@ use crate::attribution::trail::Passing;
 use crate::buffer::write_buffer::Insert;
 use crate::commands::request::Request;
 use crate::commands::{Command, CommandKind};
-use crate::context::{Context, Watched};
+use crate::context::Context;
 use crate::event::EventQueue;
-use crate::flash::Engine;
 use crate::flash::RAM;
 use crate::flash::op::{CRITICAL, Class, Op, OpKind, Owner};
-use crate::flash::upper::Upper;
 use crate::host::path::DirectWrite;
 use crate::host::queue::Queued;
 use crate::host::state::{Host, link_ns};
-use crate::host::tiers::{Tiers, WithHost};
+use crate::host::tiers::{Drive, WithHost};
 use crate::host::trace::{trace_ends, trace_slot_wait};
 use crate::ids::{Lpn, NONE};
 use crate::observe::{BUFFER, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, RequestAttribution, TrafficClass};
@@ -23,19 +21,16 @@ use crate::policy::view::View;
 use crate::raid::front::WithRaid;
 use crate::units::{Ns, sector_mask as mask};
 
-impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
-where
-    Self: Context,
-{
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// The device takes a command.
     #[inline(always)]
     fn accept(&mut self, queued: Queued) {
         let (Queued { id, command, .. }, now) = (queued, self.flash.now);
-        let host = &mut self.up.up.up.host;
+        let WithHost { host, up: top } = &mut self.up.up.up;
         let request = host.admit(queued, now);
         let begins_later = host.path.overhead_ns > 0;
-        if Self::TRACED {
-            self.observer().accepted(id, now);
+        if O::TRACED {
+            top.observer.accepted(id, now);
         }
         if begins_later {
             return self.begin_later(request);
@@ -259,9 +254,9 @@ where
             }
             host.path_attribution.add(BUFFER, ram_ns);
             if room_mix != NONE {
-                host.attribute_room_wait::<U::Watcher>(request, now - ram_ns, &mut raid.buffer.waits);
+                host.attribute_room_wait::<O>(request, now - ram_ns, &mut raid.buffer.waits);
             }
-            if Self::TRACED {
+            if O::TRACED {
                 host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
             }
             self.complete(request, None);
@@ -359,8 +354,8 @@ where
     pub(crate) fn complete(&mut self, request: u32, op: Option<u32>) {
         let completed = self.flash.now;
         let WithRaid { raid, up: WithHost { host, up: top } } = &mut self.up.up;
-        if top.observer().wants_look(completed) {
-            top.observer().look(View::new(&self.flash, &self.up.ftl, raid));
+        if top.observer.wants_look(completed) {
+            top.observer.look(View::new(&self.flash, &self.up.ftl, raid));
         }
         let direct = !raid.buffer.exists();
         let takes_time = host.path.takes_time();
@@ -386,7 +381,7 @@ where
             queue.waits.completed(Holder::Request(command.kind), attribution);
         }
         let in_host = (slot_mix != NONE).then(|| (queue.waits.get(slot_mix), accepted - arrived));
-        if Self::TRACED {
+        if O::TRACED {
             if let Some((mix, wait)) = in_host {
                 trace_slot_wait(attribution, arrived, mix.divide(wait));
             }
@@ -395,7 +390,7 @@ where
         let by_cause = RequestAttribution::new(attribution, in_host);
         crate::check!(by_cause.total() == completed - arrived, "attribution adds up: {by_cause:?}");
         let completion = Completion::new(&requests[request as usize], completed);
-        top.observer().completed(&completion, by_cause);
+        top.observer.completed(&completion, by_cause);
         completions.push(completion);
         queue.completed(command.kind);
         if slot_mix != NONE {
@@ -469,10 +464,7 @@ where
 }
 
 #[cfg(test)]
-impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
-where
-    Self: Context,
-{
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A request in the device that one job will complete.
     pub(crate) fn begin_request_for_test(&mut self, command: Command) -> u32 {
         let now = self.flash.now;

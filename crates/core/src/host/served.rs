@@ -2,19 +2,14 @@
 
 use crate::buffer::stage::Stage;
 use crate::commands::request::Request;
-use crate::context::{Context, Watched};
 use crate::event::EventQueue;
-use crate::flash::Engine;
 use crate::flash::op::Owner;
 use crate::flash::upper::Served;
-use crate::host::tiers::Tiers;
-use crate::observe::Attribution;
+use crate::host::tiers::Drive;
+use crate::observe::{Attribution, Observer};
 use crate::raid::front::Front;
 
-impl<Q: EventQueue, U: Watched> Served for Engine<Q, Tiers<U>>
-where
-    Self: Context,
-{
+impl<O: Observer, Q: EventQueue> Served for Drive<O, Q> {
     fn delayed_by_gc(&mut self, op: u32) {
         self.delay_writes_behind(op);
     }
@@ -24,10 +19,7 @@ where
     }
 }
 
-impl<Q: EventQueue, U: Watched> Front for Engine<Q, Tiers<U>>
-where
-    Self: Context,
-{
+impl<O: Observer, Q: EventQueue> Front for Drive<O, Q> {
     #[inline(always)]
     fn is_last(&self, op: u32) -> bool {
         let host = &self.up.up.up.host;

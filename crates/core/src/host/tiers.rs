@@ -1,7 +1,11 @@
-//! The tiers above the flash, up to the host interface.
+//! The tiers of a drive.
 
+use crate::context::Firmware;
+use crate::event::Lanes;
+use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
 use crate::host::state::Host;
+use crate::observe::NullObserver;
 use crate::raid::front::WithRaid;
 
 /// The host interface, below whatever is above it.
@@ -10,5 +14,5 @@ pub struct WithHost<U> {
     pub(crate) up: U,
 }
 
-/// Everything between the flash and what is above the host interface.
-pub type Tiers<U> = WithFtl<WithRaid<WithHost<U>>>;
+/// A drive of one design on one device: its flash, with the firmware above it.
+pub type Drive<O = NullObserver, Q = Lanes> = Engine<Q, WithFtl<WithRaid<WithHost<Firmware<O>>>>>;

@@ -6,18 +6,14 @@
 
 use crate::buffer::write_buffer::Dropped;
 use crate::commands::Command;
-use crate::context::{Context, Watched};
 use crate::event::EventQueue;
-use crate::flash::Engine;
 use crate::flash::op::Class;
-use crate::host::tiers::{Tiers, WithHost};
+use crate::host::tiers::{Drive, WithHost};
 use crate::ids::{Lpn, NONE};
+use crate::observe::Observer;
 use crate::raid::front::WithRaid;
 
-impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
-where
-    Self: Context,
-{
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[cold]
     pub(super) fn accept_trim(&mut self, request: u32, command: &Command) {
         let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;

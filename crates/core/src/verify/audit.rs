@@ -1,23 +1,20 @@
 //! Invariants of the whole drive. Those of flash and tables alone are in `Flash::audit` and `Tables::audit`.
 
-use crate::context::{Context, Watched};
+use crate::context::Context;
 use crate::event::EventQueue;
-use crate::flash::Engine;
 use crate::flash::op::{CLASS_BY_NUMBER, OpKind, Owner};
 use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::{EMERGENCY, EXTERNAL};
 use crate::ftl::write_points::WritePoints;
-use crate::host::tiers::{Tiers, WithHost};
+use crate::host::tiers::{Drive, WithHost};
 use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::observe::Observer;
 use crate::oracle::Content;
 use crate::policy::answers::{Preference, Scope};
 use crate::policy::view::Unplaced;
 use crate::raid::front::WithRaid;
 
-impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
-where
-    Self: Context,
-{
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Checks every invariant between two events. For tests and `--verify`; it walks the whole drive.
     ///
     /// # Errors
