@@ -10,7 +10,7 @@ use crate::crash::power::{PowerError, Recovery};
 use crate::design::{Design, pages_of_tables};
 use crate::device::Device;
 use crate::event::EventQueue;
-use crate::flash::{Flash, RAM, TIMERS};
+use crate::flash::{Flash, TIMERS};
 use crate::ftl::Tables;
 use crate::ftl::above::WithFtl;
 use crate::ftl::state::Ftl;
@@ -292,10 +292,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.flash.now = at;
         let mattered = match self.flash_event(slot) {
             Ok(mattered) => mattered,
-            Err(RAM) => {
-                self.ram_event();
-                true
-            }
             Err(TIMERS) => self.timer_event(),
             Err(which) => {
                 self.path_event(which);

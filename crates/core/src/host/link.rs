@@ -3,54 +3,49 @@
 //! Each direction carries one piece at a time, in the order in which pieces are ready. So the end of a piece is known when it
 //! is ready, and an event is needed only where somebody waits for it: for each page of a write, and for the last of a read.
 
-use crate::attribution::trail::Passing;
 use crate::commands::Command;
 use crate::event::EventQueue;
+use crate::flash::RAM;
 use crate::flash::op::{Class, Op, OpKind, Owner};
-use crate::host::path::{BEGIN, Due, INWARD, OUTWARD};
+use crate::host::path::{BEGIN, HostPath, INWARD, OUTWARD};
 use crate::host::state::link_ns;
 use crate::host::tiers::{Drive, WithHost};
 use crate::ids::{Lpn, NONE};
-use crate::observe::{BUFFER, Observer, TrafficClass};
+use crate::observe::{Observer, TrafficClass};
 use crate::raid::front::WithRaid;
 use crate::units::Ns;
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    fn path_slot(&self, which: usize) -> usize {
-        self.flash.extra_slot(which)
-    }
-
-    /// The device has taken a command, and begins with it after its fixed time.
-    #[cold]
-    pub(super) fn begin_later(&mut self, request: u32) {
-        let path = &mut self.up.up.up.host.path;
-        let at = self.flash.now + path.overhead_ns;
-        if path.beginning.push(at, request) {
-            self.queue.schedule(self.path_slot(BEGIN), at);
+    /// Something of a request is due at a time; an event comes for the first that is due in a slot.
+    #[inline]
+    pub(super) fn make_due(&mut self, which: usize, at: Ns, request: u32, what: u32) {
+        if self.up.up.up.host.path.due[which].push(at, request, what) {
+            self.queue.schedule(self.flash.extra_slot(which), at);
         }
     }
 
-    /// An event of the way.
-    #[cold]
+    /// An event of the RAM or of the way: takes what is due.
+    #[inline]
     pub(crate) fn path_event(&mut self, which: usize) {
-        let now = self.flash.now;
         loop {
             let host = &mut self.up.up.up.host;
-            match host.path.take_due(which, now) {
-                Some(Due::Begins { request }) => {
+            let due = &mut host.path.due[which];
+            let Some((request, what)) = due.take(self.flash.now) else {
+                if let Some(at) = due.next_at() {
+                    self.queue.schedule(self.flash.extra_slot(which), at);
+                }
+                return;
+            };
+            match which {
+                RAM => self.served_by_ram(request),
+                BEGIN => {
                     let command = host.requests[request as usize].command;
                     self.begin_command(request, &command);
                 }
-                Some(Due::PageCrossed { request, lpn }) => self.page_crossed(request, lpn),
-                Some(Due::ReadCrossed { request, op }) => {
-                    self.complete(request, Some(op));
-                    self.flash.ops.remove(op);
-                }
-                None => {
-                    if let Some(at) = host.path.next_at(which) {
-                        self.queue.schedule(self.path_slot(which), at);
-                    }
-                    return;
+                INWARD => self.page_crossed(request, what),
+                _ => {
+                    self.complete(request, Some(what));
+                    self.flash.ops.remove(what);
                 }
             }
         }
@@ -59,18 +54,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// The data of a write are enqueued for the link, page by page.
     #[cold]
     pub(super) fn cross_to_device(&mut self, request: u32, command: &Command) {
-        let (now, device) = (self.flash.now, &self.flash.device);
+        let now = self.flash.now;
         let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
-        let pages = host.pages(command);
-        let first = host.page_of(command.sector);
-        let inward = &mut host.path.inward;
+        let (first, pages) = (host.page_of(command.sector), host.pages(command));
+        let HostPath { inward, due, .. } = &mut host.path;
         let start = inward.start(now);
-        let (mut end, mut event_at, mut count) = (start, None, 0);
+        let (mut end, mut count) = (start, 0);
         for (lpn, _, sectors) in pages {
-            let ns = link_ns(device, sectors);
+            let ns = link_ns(&self.flash.device, sectors);
             end = inward.carry(now, ns) + ns;
-            if inward.reports.push(end, (request, lpn)) {
-                event_at = Some(end);
+            if due[INWARD].push(end, request, lpn) {
+                self.queue.schedule(self.flash.extra_slot(INWARD), end);
             }
             count += 1;
         }
@@ -78,9 +72,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         (state.link_wait_ns, state.link_ns, state.crossed) = (start - now, end - start, first);
         if !raid.buffer.exists() {
             state.pending = count;
-        }
-        if let Some(at) = event_at {
-            self.queue.schedule(self.path_slot(INWARD), at);
         }
     }
 
@@ -109,7 +100,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A part of a read has left the flash or the RAM and crosses the link in `ns`; with the last part the read completes. `op`
     /// has the part's attribution, or, without one, `path_attribution`. Returns whether the operation is still needed.
     #[cold]
-    fn cross_to_host(&mut self, request: u32, op: Option<u32>, ns: Ns) -> bool {
+    pub(super) fn cross_to_host(&mut self, request: u32, op: Option<u32>, ns: Ns) -> bool {
         let now = self.flash.now;
         let host = &mut self.up.up.up.host;
         let start = host.path.outward.carry(now, ns);
@@ -125,9 +116,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             std::mem::swap(&mut host.path_attribution, self.flash.attribution_mut(keeper));
             keeper
         });
-        if host.path.outward.reports.push(start + ns, (request, keeper)) {
-            self.queue.schedule(self.path_slot(OUTWARD), start + ns);
-        }
+        self.make_due(OUTWARD, start + ns, request, keeper);
         true
     }
 
@@ -140,22 +129,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let sectors = op.map_or(asked.min(per_page) as u16, |op| self.flash.ops[op as usize].sectors.into());
         let ns = link_ns(&self.flash.device, sectors);
         self.cross_to_host(request, op, ns)
-    }
-
-    /// The pages of a read that need no flash have left the RAM.
-    #[cold]
-    pub(super) fn pages_left_ram(&mut self, request: u32) {
-        let host = &mut self.up.up.up.host;
-        let state = &mut host.requests[request as usize];
-        let ns = state.ram_link_ns;
-        if state.part_done(false) {
-            let (now, ram_ns) = (self.flash.now, self.flash.device.timing.ram_ns);
-            host.path_attribution.add(BUFFER, ram_ns);
-            if O::TRACED {
-                host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
-            }
-        }
-        self.cross_to_host(request, None, ns);
     }
 
     /// A request has the pages that a reconstruction stands for, and `path_attribution` what they took.

@@ -1,52 +1,48 @@
 //! What lies on the way between host and drive, and what waits there.
 
 use crate::device::Device;
+use crate::event::EXTRA_SLOTS;
 use crate::ids::{Lpn, NONE};
 use crate::units::Ns;
 use std::collections::{HashMap, VecDeque};
 
-/// What is due in the order in which it comes, with an event for the first of it alone.
-#[derive(Debug)]
-pub(crate) struct DueQueue<T> {
-    items: VecDeque<(Ns, T)>,
+/// What is due of requests in the order in which it comes, with an event for the first of it alone.
+#[derive(Debug, Default)]
+pub(crate) struct DueQueue {
+    items: VecDeque<(Ns, u32, u32)>,
 }
 
-impl<T> Default for DueQueue<T> {
-    fn default() -> Self {
-        Self { items: VecDeque::new() }
-    }
-}
-
-impl<T> DueQueue<T> {
-    /// Something more is due at a time. Returns whether it is the first, and needs the event.
+impl DueQueue {
+    /// Something more of a request is due at a time. Returns whether it is the first, and needs the event.
     #[inline]
-    pub(super) fn push(&mut self, at: Ns, what: T) -> bool {
+    pub(super) fn push(&mut self, at: Ns, request: u32, what: u32) -> bool {
         let is_first = self.items.is_empty();
-        self.items.push_back((at, what));
+        self.items.push_back((at, request, what));
         is_first
     }
 
     /// Takes the first if it is due by now.
     #[inline]
-    pub(super) fn take_due(&mut self, now: Ns) -> Option<T> {
-        if self.next_at()? > now {
+    pub(super) fn take(&mut self, now: Ns) -> Option<(u32, u32)> {
+        let &(at, request, what) = self.items.front()?;
+        if at > now {
             return None;
         }
-        self.items.pop_front().map(|(_, what)| what)
+        self.items.pop_front();
+        Some((request, what))
     }
 
     /// When the first is due.
     #[inline]
     pub(super) fn next_at(&self) -> Option<Ns> {
-        self.items.front().map(|&(at, _)| at)
+        self.items.front().map(|&(at, ..)| at)
     }
 }
 
-/// One direction of the link, with what is reported of it: of which request, and what of it.
+/// One direction of the link.
 #[derive(Debug, Default)]
 pub(crate) struct Direction {
     free_at: Ns,
-    pub(super) reports: DueQueue<(u32, u32)>,
 }
 
 impl Direction {
@@ -68,38 +64,27 @@ impl Direction {
 pub(crate) struct HostPath {
     pub overhead_ns: Ns,
     pub has_link: bool,
-    /// Commands whose fixed time runs, in order of its end.
-    pub(super) beginning: DueQueue<u32>,
-    /// To the device: pages of writes.
+    /// The two directions of the link, to the device and to the host.
     pub(super) inward: Direction,
-    /// To the host: reads whose last page is on the way, with the operation that has their attribution.
     pub(super) outward: Direction,
+    /// What is due, by the event slot among those that are no die's and no channel's. Requests that the RAM serves; commands whose
+    /// fixed time runs; pages of writes that cross the link; reads whose last page does, with the operation that has their attribution.
+    pub(super) due: [DueQueue; EXTRA_SLOTS as usize],
 }
 
-/// The events of the way, by their place among the event slots that are no die's and no channel's.
+/// The slots beside that of the RAM.
 pub(super) const BEGIN: usize = 2;
 pub(super) const INWARD: usize = 3;
 pub(super) const OUTWARD: usize = 4;
-
-/// What happens on the way at a time that is known before.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Due {
-    /// The fixed time of a command is over.
-    Begins { request: u32 },
-    /// A page of a write has reached the device.
-    PageCrossed { request: u32, lpn: Lpn },
-    /// The last piece of a read has reached the host; this operation has its attribution.
-    ReadCrossed { request: u32, op: u32 },
-}
 
 impl HostPath {
     pub fn new(device: &Device) -> Self {
         Self {
             overhead_ns: device.host.overhead_ns,
             has_link: device.host.link_mb_per_s.is_some(),
-            beginning: DueQueue::default(),
             inward: Direction::default(),
             outward: Direction::default(),
+            due: Default::default(),
         }
     }
 
@@ -107,24 +92,6 @@ impl HostPath {
     #[inline]
     pub fn takes_time(&self) -> bool {
         self.has_link || self.overhead_ns > 0
-    }
-
-    /// What has happened by now of what an event slot stands for.
-    pub(super) fn take_due(&mut self, slot: usize, now: Ns) -> Option<Due> {
-        match slot {
-            BEGIN => self.beginning.take_due(now).map(|request| Due::Begins { request }),
-            INWARD => self.inward.reports.take_due(now).map(|(request, lpn)| Due::PageCrossed { request, lpn }),
-            _ => self.outward.reports.take_due(now).map(|(request, op)| Due::ReadCrossed { request, op }),
-        }
-    }
-
-    /// When the next event of a slot is due.
-    pub(super) fn next_at(&self, slot: usize) -> Option<Ns> {
-        match slot {
-            BEGIN => self.beginning.next_at(),
-            INWARD => self.inward.reports.next_at(),
-            _ => self.outward.reports.next_at(),
-        }
     }
 }
 
@@ -207,11 +174,11 @@ mod tests {
     #[test]
     fn a_due_queue_needs_an_event_for_its_first_item_alone() {
         let mut queue = DueQueue::default();
-        assert!(queue.push(10, 'a') && !queue.push(20, 'b'));
-        assert_eq!((queue.take_due(9), queue.next_at()), (None, Some(10)));
-        assert_eq!((queue.take_due(15), queue.take_due(15), queue.next_at()), (Some('a'), None, Some(20)));
-        assert_eq!((queue.take_due(20), queue.next_at()), (Some('b'), None));
-        assert!(queue.push(30, 'c'));
+        assert!(queue.push(10, 1, 2) && !queue.push(20, 3, 4));
+        assert_eq!((queue.take(9), queue.next_at()), (None, Some(10)));
+        assert_eq!((queue.take(15), queue.take(15), queue.next_at()), (Some((1, 2)), None, Some(20)));
+        assert_eq!((queue.take(20), queue.next_at()), (Some((3, 4)), None));
+        assert!(queue.push(30, 5, 6));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::RAM;
 use crate::flash::op::{CRITICAL, Class, Op, OpKind, Owner};
-use crate::host::path::DirectWrite;
+use crate::host::path::{BEGIN, DirectWrite};
 use crate::host::queue::Queued;
 use crate::host::state::{Host, link_ns};
 use crate::host::tiers::{Drive, WithHost};
@@ -28,12 +28,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let (Queued { id, command, .. }, now) = (queued, self.flash.now);
         let WithHost { host, up: top } = &mut self.up.up.up;
         let request = host.admit(queued, now);
-        let begins_later = host.path.overhead_ns > 0;
+        let overhead_ns = host.path.overhead_ns;
         if O::TRACED {
             top.observer.accepted(id, now);
         }
-        if begins_later {
-            return self.begin_later(request);
+        if overhead_ns > 0 {
+            return self.make_due(BEGIN, now + overhead_ns, request, NONE);
         }
         self.begin_command(request, &command);
     }
@@ -227,31 +227,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The RAM has served a request but for its own latency.
     pub(super) fn serve_from_ram(&mut self, request: u32) {
-        let at = self.flash.now + self.flash.device.timing.ram_ns;
-        if self.up.up.up.host.ram_line.push(at, request) {
-            self.queue.schedule(self.ram_slot(), at);
-        }
+        self.make_due(RAM, self.flash.now + self.flash.device.timing.ram_ns, request, NONE);
     }
 
-    fn ram_slot(&self) -> usize {
-        self.flash.extra_slot(RAM)
-    }
-
-    pub(crate) fn ram_event(&mut self) {
+    /// The RAM has served a request.
+    pub(super) fn served_by_ram(&mut self, request: u32) {
         let (now, ram_ns) = (self.flash.now, self.flash.device.timing.ram_ns);
-        loop {
-            let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
-            let Some(request) = host.ram_line.take_due(now) else {
-                if let Some(at) = host.ram_line.next_at() {
-                    self.queue.schedule(self.ram_slot(), at);
-                }
-                return;
-            };
-            let Request { command, room_mix, .. } = host.requests[request as usize];
-            if host.path.has_link && command.kind == CommandKind::Read {
-                self.pages_left_ram(request);
-                continue;
-            }
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        let state = &mut host.requests[request as usize];
+        let (room_mix, ram_link_ns) = (state.room_mix, state.ram_link_ns);
+        let crosses = host.path.has_link && state.command.kind == CommandKind::Read;
+        if !crosses || state.part_done(false) {
             host.path_attribution.add(BUFFER, ram_ns);
             if room_mix != NONE {
                 host.attribute_room_wait::<O>(request, now - ram_ns, &mut raid.buffer.waits);
@@ -259,6 +245,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if O::TRACED {
                 host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
             }
+        }
+        if crosses {
+            self.cross_to_host(request, None, ram_link_ns);
+        } else {
             self.complete(request, None);
         }
     }

@@ -9,7 +9,7 @@ use crate::commands::{Command, CommandKind};
 use crate::device::Device;
 use crate::flash::op::Owner;
 use crate::host::job::Job;
-use crate::host::path::{DirectWrites, DueQueue, HostPath, VoidPages};
+use crate::host::path::{DirectWrites, HostPath, VoidPages};
 use crate::host::queue::{HostQueue, Queued};
 use crate::host::trace::trace_slot_wait;
 use crate::ids::{Lpn, NONE};
@@ -28,8 +28,6 @@ pub struct Host {
     pub(super) requests: Slab<Request>,
     pub(super) jobs: Slab<Job>,
     pub(super) path: HostPath,
-    /// Requests that the RAM serves, in order of completion.
-    pub(super) ram_line: DueQueue<u32>,
     pub(super) completions: Vec<Completion>,
     next_id: u64,
     pub(super) direct: DirectWrites,
@@ -49,7 +47,6 @@ impl Host {
             requests: Slab::with_capacity(device.host.queue_depth as usize),
             jobs: Slab::with_capacity(64),
             path: HostPath::new(device),
-            ram_line: DueQueue::default(),
             completions: Vec::new(),
             next_id: 0,
             direct: DirectWrites::new(),
