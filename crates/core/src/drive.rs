@@ -78,7 +78,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let flash = Flash::new(device, design.traits(device));
         let gc = Gcs::new(device, &tables, &flash.traits, 0);
         let ftl = Ftl::new(device, &flash.traits, tables, gc, design.gc_trigger.thresholds());
-        let raid = Raid::new(device, stripes, design.read_plan.active());
+        let raid = Raid::new(device, stripes);
         let queue = Q::with_slots(flash.slots());
         let top = Firmware { observer, policies: design };
         let up = WithRaid { raid, up: WithHost { host: Host::new(device), up: top } };

@@ -147,6 +147,7 @@ impl Traits {
         deadline_ns: Ns::MAX,
         levels_wear: false,
         suspends: false,
+        plans_reads: false,
     };
 }
 
@@ -163,7 +164,7 @@ impl Parts {
         Self {
             flash: crate::flash::Flash::new(device, traits),
             ftl: Ftl::new(device, &traits, tables, gc, Some((10, 2))),
-            raid: crate::raid::state::Raid::new(device, None, false),
+            raid: crate::raid::state::Raid::new(device, None),
         }
     }
 
@@ -211,7 +212,7 @@ pub fn state_with_stripes(channels: u32, dies: u32, width: u32) -> Parts {
     let stripes = Stripes::new(&device, width);
     let tables = Tables::new(&device.geometry, stripes.pages(), 1, 1, false);
     let mut state = Parts::new(&device, tables, Traits::PLAIN);
-    state.raid.rain = Some(Box::new(Rain::new(stripes, device.geometry.planes(), 16, true)));
+    state.raid.rain = Some(Box::new(Rain::new(stripes, device.geometry.planes(), 16)));
     state
 }
 

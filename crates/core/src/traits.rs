@@ -60,4 +60,6 @@ pub struct Traits {
     pub levels_wear: bool,
     /// `suspend` may answer that something makes way.
     pub suspends: bool,
+    /// Reads behind GCs are asked about.
+    pub plans_reads: bool,
 }

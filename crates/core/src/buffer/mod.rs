@@ -1,4 +1,3 @@
-//! The write buffer, and the graphs of operations that serve its pages.
+//! The write buffer.
 
-pub(crate) mod stage;
 pub(crate) mod write_buffer;

@@ -260,11 +260,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             counts_live: design.place.reach() != Reach::Plane,
             first_found: fault == Some(Fault::FirstCopy),
         });
-        let (thresholds, plans_reads) = self.ask(|design, _| (design.gc_trigger.thresholds(), design.read_plan.active()));
+        let thresholds = self.ask(|policies, _| policies.gc_trigger.thresholds());
         let (tables, found) = Tables::recover(durable, &frame, stripes.as_mut());
         let gc = self.up.ftl.gc.after_power_loss(&device, &tables, &self.flash.traits);
         let ftl = Ftl::new(&device, &self.flash.traits, tables, gc, thresholds);
-        let fresh = Raid::new(&device, stripes, plans_reads);
+        let fresh = Raid::new(&device, stripes);
         self.flash = self.flash.after_power_loss();
         self.up.ftl = ftl;
         self.queue = Q::with_slots(self.flash.slots());

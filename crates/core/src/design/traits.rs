@@ -36,6 +36,7 @@ impl Design {
             deadline_ns: self.order.deadline_ns().unwrap_or(Ns::MAX),
             levels_wear: self.place.stripes().is_some() && self.wear_level.active(),
             suspends: self.suspend.active(),
+            plans_reads: self.place.stripes().is_some() && self.read_plan.active(),
         }
     }
 }

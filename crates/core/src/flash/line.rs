@@ -65,7 +65,12 @@ impl Line {
 
     /// The operations, first one first.
     pub fn iter(self, ops: &Slab<Op>) -> impl Iterator<Item = u32> + '_ {
-        let some = |op: u32| (op != NONE).then_some(op);
-        std::iter::successors(some(self.head), move |&op| some(ops[op as usize].next))
+        linked(ops, self.head)
     }
+}
+
+/// An operation, or none, and those behind it in its list.
+pub(crate) fn linked(ops: &Slab<Op>, first: u32) -> impl Iterator<Item = u32> + Clone + '_ {
+    let some = |op: u32| (op != NONE).then_some(op);
+    std::iter::successors(some(first), move |&op| some(ops[op as usize].next))
 }

@@ -6,6 +6,7 @@ use crate::event::EXTRA_SLOTS;
 use crate::flash::Flash;
 use crate::flash::bus::Channel;
 use crate::flash::die::{Die, PlaneQueues};
+use crate::flash::line::linked;
 use crate::flash::op::{CLASSES, Class};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
@@ -90,6 +91,11 @@ impl Flash {
     /// The operations that wait in a plane's queue of a class, first one first.
     pub(crate) fn waiting(&self, plane: PlaneIx, class: Class) -> impl Iterator<Item = u32> + '_ {
         self.planes[plane as usize].lines[class as usize].iter(&self.ops)
+    }
+
+    /// An operation, or none, and those behind it in its queue or list.
+    pub(crate) fn linked(&self, first: u32) -> impl Iterator<Item = u32> + Clone + '_ {
+        linked(&self.ops, first)
     }
 
     /// The first of them, or `NONE`.

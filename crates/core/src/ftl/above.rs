@@ -23,7 +23,7 @@ pub trait Above: Context + Served + Background {
     /// A read has ended. Whether its page is read again in another way, since it could not be corrected.
     fn is_read_again(&mut self, op: u32) -> bool;
     /// Whether the owner of an operation that is done has to know what it waited for.
-    fn asks_for_attribution(&self, op: u32) -> bool;
+    fn asks_for_attribution(&mut self, op: u32) -> bool;
     /// The owner of an operation learns that it is done. Returns whether the operation is still needed, for its attribution.
     fn owner_learns(&mut self, op: u32) -> bool;
     /// A read has been bound to its page, or has none any more.

@@ -55,46 +55,27 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[cold]
     pub(super) fn cross_to_device(&mut self, request: u32, command: &Command) {
         let now = self.flash.now;
-        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        let host = &mut self.up.up.up.host;
         let (first, pages) = (host.page_of(command.sector), host.pages(command));
         let HostPath { inward, due, .. } = &mut host.path;
         let start = inward.start(now);
-        let (mut end, mut count) = (start, 0);
+        let mut end = start;
         for (lpn, _, sectors) in pages {
-            let ns = link_ns(&self.flash.device, sectors);
+            let ns = link_ns(&self.flash.device, sectors.into());
             end = inward.carry(now, ns) + ns;
             if due[INWARD].push(end, request, lpn) {
                 self.queue.schedule(self.flash.extra_slot(INWARD), end);
             }
-            count += 1;
         }
         let state = &mut host.requests[request as usize];
         (state.link_wait_ns, state.link_ns, state.crossed) = (start - now, end - start, first);
-        if !raid.buffer.exists() {
-            state.pending = count;
-        }
     }
 
     /// A page of a write has reached the device.
     fn page_crossed(&mut self, request: u32, lpn: Lpn) {
         let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
-        let state = &mut host.requests[request as usize];
-        state.crossed = lpn + 1;
-        if !raid.buffer.exists() {
-            let command = state.command;
-            let (first_sector, sectors) = host.part_of_page(&command, lpn);
-            return self.direct_write(request, lpn, first_sector, sectors);
-        }
-        match raid.buffer.waiting().back() {
-            // Pages cross in order, so a write that waits already takes this one in its turn.
-            Some(last) if last.request == request => {}
-            Some(_) => self.wait_for_room(request, lpn),
-            None => {
-                if let Some(next_lpn) = self.insert_pages(request, lpn) {
-                    self.wait_for_room(request, next_lpn);
-                }
-            }
-        }
+        host.requests[request as usize].crossed = lpn + 1;
+        if raid.buffer.exists() { self.write_to_buffer(request, lpn) } else { self.direct_write(request, lpn) }
     }
 
     /// A part of a read has left the flash or the RAM and crosses the link in `ns`; with the last part the read completes. `op`
@@ -118,28 +99,5 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         });
         self.make_due(OUTWARD, start + ns, request, keeper);
         true
-    }
-
-    /// A page of a read of so many sectors has left the flash. Returns whether the operation that has its attribution is still
-    /// needed.
-    #[cold]
-    pub(super) fn page_left_flash(&mut self, request: u32, op: Option<u32>, asked: u32) -> bool {
-        let per_page = self.flash.device.geometry.sectors_per_unit();
-        // A job that stands for a read of one page does not say which sectors were asked for.
-        let sectors = op.map_or(asked.min(per_page) as u16, |op| self.flash.ops[op as usize].sectors.into());
-        let ns = link_ns(&self.flash.device, sectors);
-        self.cross_to_host(request, op, ns)
-    }
-
-    /// A request has the pages that a reconstruction stands for, and `path_attribution` what they took.
-    pub(super) fn rebuilt(&mut self, request: u32, gc_blocked: bool, link_sectors: u32) {
-        let host = &mut self.up.up.up.host;
-        let last = host.requests[request as usize].part_done(gc_blocked);
-        if host.path.has_link {
-            let ns = link_ns(&self.flash.device, link_sectors as u16);
-            self.cross_to_host(request, None, ns);
-        } else if last {
-            self.complete(request, None);
-        }
     }
 }

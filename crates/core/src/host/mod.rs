@@ -1,7 +1,5 @@
 //! The host interface: queues, the link, requests on their way, trims.
 
-mod job;
-mod jobs;
 mod link;
 pub(crate) mod path;
 pub(crate) mod queue;

@@ -107,8 +107,6 @@ pub(crate) struct VoidPages {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DirectWrite {
     pub(super) request: u32,
-    pub(super) first_sector: u16,
-    pub(super) sectors: u16,
     /// Since when.
     pub(super) since: Ns,
     /// The host has given the page up since.
@@ -183,8 +181,7 @@ mod tests {
 
     #[test]
     fn direct_writes_of_a_page_go_one_after_another() {
-        let write =
-            |request: u32| DirectWrite { request, first_sector: 0, sectors: 1, since: request.into(), void: false, gc_blocked: false };
+        let write = |request: u32| DirectWrite { request, since: request.into(), void: false, gc_blocked: false };
         let mut direct = DirectWrites::new();
         assert!(direct.begin(7, write(1)) && direct.begin(8, write(2)));
         assert!(!direct.begin(7, write(3)));

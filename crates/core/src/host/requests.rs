@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::RAM;
 use crate::flash::op::{CRITICAL, Class, Op, OpKind, Owner};
+use crate::ftl::above::WithFtl;
 use crate::host::path::{BEGIN, DirectWrite};
 use crate::host::queue::Queued;
 use crate::host::state::{Host, link_ns};
@@ -56,44 +57,38 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mut last_op = NONE;
         let mut behind_gc = false;
         let mut reads = 0;
-        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
-        let has_link = host.path.has_link;
-        let plans = raid.plans_reads();
+        let WithFtl { ftl, oracle, up: WithRaid { raid, up: WithHost { host, .. } } } = &mut self.up;
         for (lpn, first, count) in host.pages(command) {
             let mask = mask(first, count);
-            let trimmed = raid.is_trimmed(lpn);
-            let buffered = if raid.buffer.exists() && !trimmed { raid.buffer.find(lpn) } else { None };
+            let buffered = raid.find_in_ram(lpn);
             let in_ram = buffered.map_or(0, |(_, present)| present & mask);
-            if let Some((entry, _)) = buffered
-                && in_ram == mask
-            {
-                self.flash.counters.buffer_hits += 1;
-                from_ram = true;
-                ram_link_ns += if has_link { link_ns(&self.flash.device, count) } else { 0 };
-                if let Some(oracle) = &mut self.up.oracle {
-                    oracle.check_buffer(entry, lpn, raid.buffer.entry(entry).dirty, first.into(), count.into());
-                }
-                continue;
-            }
-            let ppn = self.up.ftl.tables.lookup(lpn);
-            if ppn == NONE || trimmed {
-                self.flash.counters.unmapped_reads += 1;
+            let ppn = if in_ram == mask || raid.is_trimmed(lpn) { NONE } else { ftl.tables.lookup(lpn) };
+            if ppn == NONE {
                 if in_ram != 0 {
                     from_ram = true;
-                    ram_link_ns += if has_link { link_ns(&self.flash.device, count) } else { 0 };
+                    ram_link_ns += link_ns(&self.flash.device, count.into());
                 }
-                if let Some(oracle) = &mut self.up.oracle {
-                    oracle.check_unmapped(lpn, first.into(), count.into(), in_ram);
+                let (counters, (first, count)) = (&mut self.flash.counters, (first.into(), count.into()));
+                if let Some((entry, _)) = buffered.filter(|_| in_ram == mask) {
+                    counters.buffer_hits += 1;
+                    if let Some(oracle) = oracle {
+                        oracle.check_buffer(entry, lpn, raid.buffer.entry(entry).dirty, first, count);
+                    }
+                } else {
+                    counters.unmapped_reads += 1;
+                    if let Some(oracle) = oracle {
+                        oracle.check_unmapped(lpn, first, count, in_ram);
+                    }
                 }
                 continue;
             }
-            let plane = self.up.ftl.tables.plane_of(ppn);
-            behind_gc |= plans && self.flash.is_locked_from(plane);
+            let plane = ftl.tables.plane_of(ppn);
+            behind_gc |= self.flash.traits.plans_reads && self.flash.is_locked_from(plane);
             let mut op = Op::new(OpKind::Read, Class::HostRead, TrafficClass::HostRead, Owner::Request(request), lpn, plane);
             op.first_sector = first as u8;
             op.sectors = count as u8;
             let op = self.flash.new_op(op);
-            if let Some(oracle) = &mut self.up.oracle {
+            if let Some(oracle) = oracle {
                 oracle.arm_read(op, lpn);
             }
             // The pages are enqueued only when all are known, because the first could complete before the last is counted.
@@ -105,71 +100,47 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             reads += 1;
         }
         let state = &mut host.requests[request as usize];
-        state.pending = reads;
-        if has_link && from_ram {
-            state.ram_link_ns = ram_link_ns;
-            state.pending += 1;
+        // Without link, pages in RAM are there before any of the flash.
+        let ram_is_part = from_ram && (host.path.has_link || reads == 0);
+        (state.pending, state.ram_link_ns) = (reads + u32::from(ram_is_part), ram_link_ns);
+        if ram_is_part {
             self.serve_from_ram(request);
-        } else if first_op == NONE {
-            if from_ram {
-                return self.serve_from_ram(request);
-            }
+        } else if reads == 0 {
             return self.complete(request, None);
         }
-        if behind_gc {
-            return self.plan_reads(request, first_op);
-        }
-        let mut op = first_op;
-        while op != NONE {
-            let next = self.flash.ops[op as usize].next;
-            self.enqueue(op);
-            op = next;
-        }
+        if behind_gc { self.plan_reads(request, first_op) } else { self.enqueue_all(first_op) }
     }
 
     fn accept_write(&mut self, request: u32, command: &Command) {
-        let WithRaid { raid, up: WithHost { host, .. } } = &self.up.up;
+        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        let (first, pages) = (host.page_of(command.sector), host.pages(command));
+        let direct = !raid.buffer.exists();
+        if direct {
+            host.requests[request as usize].pending = pages.clone().count() as u32;
+        }
         if host.path.has_link {
-            return self.cross_to_device(request, command);
-        }
-        if !raid.buffer.exists() {
-            return self.accept_direct_write(request, command);
-        }
-        let first = host.page_of(command.sector);
-        if !raid.buffer.waiting().is_empty() {
-            self.wait_for_room(request, first);
-        } else if let Some(next_lpn) = self.insert_pages(request, first) {
-            self.wait_for_room(request, next_lpn);
+            self.cross_to_device(request, command);
+        } else if direct {
+            pages.for_each(|(lpn, ..)| self.direct_write(request, lpn));
+        } else {
+            self.write_to_buffer(request, first);
         }
     }
 
-    /// A write waits until the buffer has room for its pages from `next_lpn` on.
-    pub(super) fn wait_for_room(&mut self, request: u32, next_lpn: Lpn) {
+    /// Pages of a write from one on go into the buffer as far as there is room, behind those of writes that wait for it already.
+    pub(super) fn write_to_buffer(&mut self, request: u32, lpn: Lpn) {
+        let next_lpn = match self.up.up.raid.buffer.waiting().back() {
+            // Pages cross in order, so a write that waits already takes this one in its turn.
+            Some(last) if last.request == request => return,
+            Some(_) => Some(lpn),
+            None => self.insert_pages(request, lpn),
+        };
+        let Some(next_lpn) = next_lpn else { return };
         let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
         raid.buffer.wait(host.waiting_write(request, next_lpn, self.flash.now));
         // Stripes leave for the first write alone: the more wait, the more of them fill.
         if raid.rain.is_none() || raid.buffer.waiting().len() == 1 {
             self.make_room();
-        }
-    }
-
-    /// Sends pages to the flash until as many are on their way as wait for room: the foreground flush. Those that wait for
-    /// partners are not on their way; where no other is, one die need not wait.
-    fn make_room(&mut self) {
-        let mut held_up = self.pages_without_partners();
-        let raid = &self.up.up.raid;
-        if raid.rain.is_some() {
-            let pages = raid.buffer.waiting()[0].pages();
-            self.flush_stripes(pages + held_up);
-            held_up = self.pages_without_partners();
-        } else {
-            while let Some(entry) = self.up.up.raid.buffer.next_foreground_flush(held_up) {
-                self.flush(entry);
-                held_up = self.pages_without_partners();
-            }
-        }
-        if held_up > 0 && held_up >= self.up.up.raid.steps_under_way() {
-            self.pad_fullest_die();
         }
     }
 
@@ -182,7 +153,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if lpn >= crossed {
                 return None;
             }
-            let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+            let WithFtl { oracle, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &mut self.up;
             if host.is_void(request, lpn) {
                 self.flash.counters.trimmed_buffered += 1;
                 continue;
@@ -199,7 +170,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     entry
                 }
             };
-            if let Some(oracle) = &mut self.up.oracle {
+            if let Some(oracle) = oracle {
                 let token = oracle.next_token();
                 oracle.expect(lpn, first.into(), count.into(), token);
                 if written != mask(first, count) {
@@ -253,29 +224,22 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    fn accept_direct_write(&mut self, request: u32, command: &Command) {
-        let host = &mut self.up.up.up.host;
-        let pages = host.pages(command);
-        host.requests[request as usize].pending = pages.clone().count() as u32;
-        for (lpn, first_sector, sectors) in pages {
-            self.direct_write(request, lpn, first_sector, sectors);
-        }
-    }
-
     /// A page of a write goes to the flash, behind earlier writes of the same page.
-    pub(super) fn direct_write(&mut self, request: u32, lpn: Lpn, first_sector: u16, sectors: u16) {
-        let write = DirectWrite { request, first_sector, sectors, since: self.flash.now, void: false, gc_blocked: false };
+    pub(super) fn direct_write(&mut self, request: u32, lpn: Lpn) {
+        let write = DirectWrite { request, since: self.flash.now, void: false, gc_blocked: false };
         if self.up.up.up.host.direct.begin(lpn, write) {
             self.start_direct_write(lpn, write);
         }
     }
 
-    fn start_direct_write(&mut self, lpn: Lpn, write: DirectWrite) {
-        let DirectWrite { request, first_sector, sectors, void, gc_blocked, .. } = write;
+    pub(super) fn start_direct_write(&mut self, lpn: Lpn, write: DirectWrite) {
+        let DirectWrite { request, void, gc_blocked, .. } = write;
         let plane = self.place(lpn);
+        let host = &self.up.up.up.host;
+        let (first_sector, sectors) = host.part_of(request, lpn);
         let owner = Owner::Request(request);
         let mut program = self.flash.page_op(OpKind::Program, Class::HostProgram, TrafficClass::HostProgram, owner, lpn, plane);
-        program.flags |= CRITICAL * u8::from(self.up.up.up.host.requests[request as usize].command.critical);
+        program.flags |= CRITICAL * u8::from(host.requests[request as usize].command.critical);
         program.gc_blocked = gc_blocked;
         if void {
             program.give_up();
@@ -284,54 +248,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if let Some(oracle) = &mut self.up.oracle {
             oracle.promise(program, first_sector.into(), sectors.into());
         }
-        if self.flash.counters.host_page(sectors.into(), self.flash.device.geometry.sectors_per_unit())
-            && self.up.ftl.tables.lookup(lpn) != NONE
-        {
-            self.read_then_program(Owner::Request(request), lpn, mask(first_sector, sectors), program);
-        } else {
-            self.enqueue(program);
-        }
+        self.program_page(program, mask(first_sector, sectors));
     }
 
-    /// A GC has made an operation wait until now: so it has the writes that stand behind it in the order of its page.
-    pub(super) fn delay_writes_behind(&mut self, op: u32) {
-        let entry = &self.flash.ops[op as usize];
-        if matches!(entry.class, Class::HostProgram | Class::AuxiliaryRead) {
-            self.up.up.up.host.direct.delay(entry.tag, self.flash.now);
-        }
-    }
-
-    /// An operation of a request or of a job is done. Returns whether it is still needed, for its attribution.
-    pub(super) fn op_done(&mut self, op: u32) -> bool {
-        let entry = &self.flash.ops[op as usize];
-        let (owner, lpn, direct) = (entry.owner, entry.tag, entry.class == Class::HostProgram);
-        if direct {
-            self.up.up.up.host.direct.programmed_last = lpn;
-        }
-        let kept = match owner {
-            Owner::Job(job) => {
-                self.job_op_done(job, op);
-                false
-            }
-            Owner::Request(request) => self.part_of_request_done(request, Some(op), self.flash.ops[op as usize].gc_blocked),
-            _ => unreachable!("the tiers below take the operations of all others"),
-        };
-        if direct && let Some(next) = self.up.up.up.host.direct.end(lpn) {
-            self.start_direct_write(lpn, next);
-        }
-        kept
-    }
-
-    /// An operation of a request is done, or, without one, a job whose attribution is in `path_attribution`.
-    /// `gc_blocked`: some operation of it waited for what a GC locked. Returns whether the operation is still needed, for its
-    /// attribution.
-    pub(super) fn part_of_request_done(&mut self, request: u32, op: Option<u32>, gc_blocked: bool) -> bool {
+    /// A part of a request is done: an operation, or, without one, what has its attribution in `path_attribution`. `gc_blocked`: some
+    /// operation of it waited for what a GC locked. `sectors`: those of a read that cross the link. Returns whether the operation is
+    /// still needed, for its attribution.
+    pub(super) fn part_done(&mut self, request: u32, op: Option<u32>, gc_blocked: bool, sectors: u32) -> bool {
         let host = &mut self.up.up.up.host;
         let state = &mut host.requests[request as usize];
         let last = state.part_done(gc_blocked);
-        let Command { kind, sectors, .. } = state.command;
-        if host.path.has_link && kind == CommandKind::Read {
-            return self.page_left_flash(request, op, sectors);
+        if host.path.has_link && state.command.kind == CommandKind::Read {
+            let ns = link_ns(&self.flash.device, sectors);
+            return self.cross_to_host(request, op, ns);
         }
         if last {
             self.complete(request, op);
@@ -343,14 +272,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// the device took it.
     pub(crate) fn complete(&mut self, request: u32, op: Option<u32>) {
         let completed = self.flash.now;
-        let WithRaid { raid, up: WithHost { host, up: top } } = &mut self.up.up;
+        let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, up: top } }, .. } = &mut self.up;
         if top.observer.wants_look(completed) {
-            top.observer.look(View::new(&self.flash, &self.up.ftl, raid));
+            top.observer.look(View::new(&self.flash, ftl, raid));
         }
-        let direct = !raid.buffer.exists();
+        let state = &host.requests[request as usize];
+        let direct = state.command.kind == CommandKind::Write && !raid.buffer.exists();
         let takes_time = host.path.takes_time();
-        let (link_wait_ns, link_ns) =
-            if takes_time { host.link_times(&host.requests[request as usize], &self.flash.device, direct) } else { (0, 0) };
+        let (link_wait_ns, link_ns) = if takes_time { host.link_times(state, &self.flash.device, direct) } else { (0, 0) };
         let Host { requests, queue, path, path_attribution, completions, .. } = host;
         let &Request { arrived, accepted, slot_mix, ref command, .. } = &requests[request as usize];
         let attribution = match op {
@@ -362,7 +291,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             attribution.add(LINK_WAIT, link_wait_ns);
             attribution.add(LINK, link_ns);
         }
-        if command.kind == CommandKind::Write && direct {
+        if direct {
             // What is left was spent behind an earlier write of the same page.
             let rest = (completed - accepted).saturating_sub(attribution.total());
             attribution.add(DIE + TrafficClass::HostProgram as usize, rest);
@@ -423,12 +352,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         while let Some(write) = self.up.up.raid.lets_in(self.flash.traits.assembles) {
             let next_lpn = self.insert_pages(write.request, write.next_lpn);
             let buffer = &mut self.up.up.raid.buffer;
-            if let Some(next_lpn) = next_lpn {
-                buffer.still_waits(next_lpn);
-                self.make_room();
-                break;
-            }
-            buffer.stop_waiting();
+            let Some(next_lpn) = next_lpn else {
+                buffer.stop_waiting();
+                continue;
+            };
+            buffer.still_waits(next_lpn);
+            self.make_room();
+            break;
         }
         while let Some(queued) = self.up.up.up.host.queue.take() {
             self.accept(queued);

@@ -1,9 +1,8 @@
 //! What the tiers below tell and ask the host interface.
 
-use crate::buffer::stage::Stage;
 use crate::commands::request::Request;
 use crate::event::EventQueue;
-use crate::flash::op::Owner;
+use crate::flash::op::{Class, Owner};
 use crate::flash::upper::Served;
 use crate::host::tiers::Drive;
 use crate::observe::{Attribution, Observer};
@@ -11,7 +10,11 @@ use crate::raid::front::Front;
 
 impl<O: Observer, Q: EventQueue> Served for Drive<O, Q> {
     fn delayed_by_gc(&mut self, op: u32) {
-        self.delay_writes_behind(op);
+        let entry = &self.flash.ops[op as usize];
+        if matches!(entry.class, Class::HostProgram | Class::AuxiliaryRead) {
+            // So it has the writes that stand behind it in the order of its page.
+            self.up.up.up.host.direct.delay(entry.tag, self.flash.now);
+        }
     }
 
     fn request_number(&self, request: u32) -> u64 {
@@ -21,18 +24,24 @@ impl<O: Observer, Q: EventQueue> Served for Drive<O, Q> {
 
 impl<O: Observer, Q: EventQueue> Front for Drive<O, Q> {
     #[inline(always)]
-    fn is_last(&self, op: u32) -> bool {
-        let host = &self.up.up.up.host;
-        match self.flash.ops[op as usize].owner {
-            Owner::Request(request) => host.requests[request as usize].pending == 1,
-            Owner::Job(job) => host.jobs[job as usize].pending == 1,
-            _ => false,
-        }
-    }
-
-    #[inline(always)]
     fn host_learns(&mut self, op: u32) -> bool {
-        self.op_done(op)
+        let entry = &self.flash.ops[op as usize];
+        let (owner, lpn, direct) = (entry.owner, entry.tag, entry.class == Class::HostProgram);
+        if direct {
+            self.up.up.up.host.direct.programmed_last = lpn;
+        }
+        let kept = match owner {
+            Owner::Request(request) => self.part_done(request, Some(op), entry.gc_blocked, entry.sectors.into()),
+            Owner::Job(job) => {
+                self.job_op_done(job, op);
+                false
+            }
+            _ => unreachable!("the tiers below take the operations of all others"),
+        };
+        if direct && let Some(next) = self.up.up.up.host.direct.end(lpn) {
+            self.start_direct_write(lpn, next);
+        }
+        kept
     }
 
     #[inline]
@@ -45,15 +54,9 @@ impl<O: Observer, Q: EventQueue> Front for Drive<O, Q> {
         self.up.up.up.host.submitted()
     }
 
-    fn job_owner(&self, job: u32) -> Owner {
-        self.up.up.up.host.jobs[job as usize].owner
-    }
-
-    fn begin_job(&mut self, owner: Owner, stages: &[Stage], attribution: Attribution, gc_blocked: bool) {
-        self.start_job(owner, stages, attribution, gc_blocked);
-    }
-
-    fn regenerated(&mut self, request: u32, gc_blocked: bool, link_sectors: u32) {
-        self.rebuilt(request, gc_blocked, link_sectors);
+    fn part_is_served(&mut self, request: u32, gc_blocked: bool, attribution: &mut Attribution, link_sectors: u32) {
+        std::mem::swap(&mut self.up.up.up.host.path_attribution, attribution);
+        self.part_done(request, None, gc_blocked, link_sectors);
+        self.up.up.up.host.path_attribution.clear();
     }
 }

@@ -7,8 +7,6 @@ use crate::commands::completion::Completion;
 use crate::commands::request::Request;
 use crate::commands::{Command, CommandKind};
 use crate::device::Device;
-use crate::flash::op::Owner;
-use crate::host::job::Job;
 use crate::host::path::{DirectWrites, HostPath, VoidPages};
 use crate::host::queue::{HostQueue, Queued};
 use crate::host::trace::trace_slot_wait;
@@ -17,7 +15,7 @@ use crate::observe::Observer;
 use crate::slab::Slab;
 use crate::units::{Ns, SECTOR_BYTES};
 
-/// The host interface: queues, the way to the host, requests and the jobs that serve them.
+/// The host interface: queues, the way to the host, and requests.
 #[derive(Debug)]
 pub struct Host {
     /// Sectors of the drive.
@@ -26,7 +24,6 @@ pub struct Host {
     sector_shift: u32,
     pub(super) queue: HostQueue,
     pub(super) requests: Slab<Request>,
-    pub(super) jobs: Slab<Job>,
     pub(super) path: HostPath,
     pub(super) completions: Vec<Completion>,
     next_id: u64,
@@ -45,7 +42,6 @@ impl Host {
             sector_shift: device.geometry.sectors_per_unit().trailing_zeros(),
             queue: HostQueue::new(device.host.queue_depth, &device.host.queue_weights),
             requests: Slab::with_capacity(device.host.queue_depth as usize),
-            jobs: Slab::with_capacity(64),
             path: HostPath::new(device),
             completions: Vec::new(),
             next_id: 0,
@@ -101,31 +97,20 @@ impl Host {
         (sector >> self.sector_shift) as Lpn
     }
 
-    /// The last logical page of a command.
-    #[inline]
-    fn last_page_of(&self, command: &Command) -> Lpn {
-        self.page_of(command.sector + u64::from(command.sectors) - 1)
-    }
-
-    /// The sectors of a page that a command has: the first in the page, and how many.
-    pub(super) fn part_of_page(&self, command: &Command, lpn: Lpn) -> (u16, u16) {
-        let start = u64::from(lpn) << self.sector_shift;
-        let from = command.sector.max(start);
-        let to = (command.sector + u64::from(command.sectors)).min(start + (1 << self.sector_shift));
-        ((from - start) as u16, (to - from) as u16)
-    }
-
     /// The pages of a command, each with its first sector and number of sectors.
     #[inline]
     pub(super) fn pages(&self, command: &Command) -> impl Iterator<Item = (Lpn, u16, u16)> + Clone + use<> {
-        let shift = self.sector_shift;
+        let (shift, command) = (self.sector_shift, *command);
         let end = command.sector + u64::from(command.sectors);
-        let first = command.sector;
-        (first >> shift..((end - 1) >> shift) + 1).map(move |lpn| {
-            let from = first.max(lpn << shift);
-            let to = end.min((lpn + 1) << shift);
-            (lpn as Lpn, (from - (lpn << shift)) as u16, (to - from) as u16)
+        (command.sector >> shift..((end - 1) >> shift) + 1).map(move |lpn| {
+            let (first, sectors) = part_of_page(&command, lpn << shift, 1 << shift);
+            (lpn as Lpn, first, sectors)
         })
+    }
+
+    /// The sectors of a page that a request has: the first in the page, and how many.
+    pub(super) fn part_of(&self, request: u32, lpn: Lpn) -> (u16, u16) {
+        part_of_page(&self.requests[request as usize].command, u64::from(lpn) << self.sector_shift, 1 << self.sector_shift)
     }
 
     /// The pages that a trim gives up, the first and the one after the last, and how many others it touches.
@@ -139,8 +124,8 @@ impl Host {
 
     /// A write that begins to wait for room for its pages from `next_lpn` on.
     pub(super) fn waiting_write(&self, request: u32, next_lpn: Lpn, since: Ns) -> WaitingWrite {
-        let last_lpn = self.last_page_of(&self.requests[request as usize].command);
-        WaitingWrite { request, next_lpn, last_lpn, since }
+        let Command { sector, sectors, .. } = self.requests[request as usize].command;
+        WaitingWrite { request, next_lpn, last_lpn: self.page_of(sector + u64::from(sectors) - 1), since }
     }
 
     /// Since when a request that the RAM serves has been in the device with all its data.
@@ -163,15 +148,15 @@ impl Host {
         waits.release(mix);
     }
 
-    /// Waiting for the link and using it, along the path that finished last. `direct`: writes go to the flash without buffer.
+    /// Waiting for the link and using it, along the path that finished last. `direct`: a write that went to the flash without buffer.
     #[cold]
     pub(super) fn link_times(&self, request: &Request, device: &Device, direct: bool) -> (Ns, Ns) {
-        if request.command.kind != CommandKind::Write || !direct || !self.path.has_link {
+        if !direct || !self.path.has_link {
             return (request.link_wait_ns, request.link_ns);
         }
         // The page that was programmed last need not be the one that crossed last.
         let crossed = self.pages(&request.command).take_while(|&(lpn, ..)| lpn <= self.direct.programmed_last);
-        (request.link_wait_ns, crossed.map(|(_, _, sectors)| link_ns(device, sectors)).sum())
+        (request.link_wait_ns, crossed.map(|(_, _, sectors)| link_ns(device, sectors.into())).sum())
     }
 
     /// The host gives up the pages from `first` on and before `end`: so it does those of a waiting write that have reached the device.
@@ -195,15 +180,6 @@ impl Host {
         if !self.void_pages.is_empty() {
             self.void_pages.retain(|void| void.request != request);
         }
-    }
-
-    /// A job is over. Returns its owner, and whether a GC blocked it; `path_attribution` has what it took.
-    pub(super) fn end_job(&mut self, job: u32) -> (Owner, bool) {
-        let ended = &mut self.jobs[job as usize];
-        std::mem::swap(&mut self.path_attribution, &mut ended.attribution);
-        let said = (ended.owner, ended.gc_blocked);
-        self.jobs.remove(job);
-        said
     }
 
     /// Whether requests have completed that nobody has taken.
@@ -230,8 +206,16 @@ impl Host {
     }
 }
 
+/// The sectors that a command has of a page of so many sectors, which begins at one: the first in the page, and how many.
+#[inline]
+fn part_of_page(command: &Command, start: u64, per_page: u64) -> (u16, u16) {
+    let from = command.sector.max(start);
+    let to = (command.sector + u64::from(command.sectors)).min(start + per_page);
+    ((from - start) as u16, (to - from) as u16)
+}
+
 /// Link time of sectors.
-pub(super) fn link_ns(device: &Device, sectors: u16) -> Ns {
+pub(super) fn link_ns(device: &Device, sectors: u32) -> Ns {
     device.host.link_ns(u64::from(sectors) * u64::from(SECTOR_BYTES))
 }
 

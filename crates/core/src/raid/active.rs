@@ -321,8 +321,6 @@ pub(crate) struct Rain {
     pub(super) retained_pages: u32,
     /// Planes of each group whose GC is under way.
     pub(super) gcs: Vec<u32>,
-    /// Reads are asked about.
-    pub(super) plans_reads: bool,
     /// Pages that the host gave up and that parity still covers, one bit each; empty before the first trim.
     pub(super) trimmed: Vec<u64>,
     /// The first violations of rotation since the counters were reset.
@@ -330,7 +328,7 @@ pub(crate) struct Rain {
 }
 
 impl Rain {
-    pub fn new(stripes: Stripes, planes: u32, buffer_pages: u32, plans_reads: bool) -> Self {
+    pub fn new(stripes: Stripes, planes: u32, buffer_pages: u32) -> Self {
         Self {
             active: ActiveStripes::new(stripes.groups(), buffer_pages),
             stripe_writes: Slab::with_capacity(64),
@@ -341,7 +339,6 @@ impl Rain {
             deferred: 0,
             retained_pages: 0,
             gcs: vec![0; stripes.groups() as usize],
-            plans_reads,
             trimmed: Vec::new(),
             violations: Vec::new(),
             stripes,
@@ -357,12 +354,6 @@ impl Rain {
     /// The stripes in the buffer, on their way and being read.
     pub fn active(&self) -> &ActiveStripes {
         &self.active
-    }
-
-    /// Whether reads behind GCs are asked about.
-    #[inline]
-    pub fn plans_reads(&self) -> bool {
-        self.plans_reads
     }
 
     /// Planes of a group whose GC is under way.
@@ -604,7 +595,7 @@ mod tests {
     fn rain() -> Rain {
         let mut device = tiny_device();
         (device.geometry.channels, device.geometry.dies_per_chip) = (4, 2);
-        Rain::new(Stripes::new(&device, 4), 8, 16, false)
+        Rain::new(Stripes::new(&device, 4), 8, 16)
     }
 
     fn order(rain: &Rain, group: u32, full: bool) -> Vec<u32> {

@@ -1,20 +1,42 @@
 //! Pages on their way from the write buffer to the flash, one by one; those of stripes leave by `destage`.
 
-use crate::attribution::parts::Attribution;
-use crate::buffer::stage::Stage;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{ATTRIBUTED, Class, Op, OpKind, Owner};
 use crate::ftl::above::WithFtl;
-use crate::ids::{Lpn, NONE};
+use crate::ids::NONE;
 use crate::observe::TrafficClass;
 use crate::raid::front::{Front, WithRaid};
+use crate::raid::job::Job;
 use crate::units::sector_mask as mask;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {
+    /// Sends pages to the flash until as many are on their way as wait for room: the foreground flush. Those that wait for
+    /// partners are not on their way; where no other is, one die need not wait.
+    pub(crate) fn make_room(&mut self) {
+        let held_up = self.pages_without_partners();
+        let raid = &self.up.up.raid;
+        if raid.rain.is_some() {
+            self.flush_stripes(raid.buffer.waiting()[0].pages() + held_up);
+        } else {
+            while let Some(entry) = self.next_foreground_flush() {
+                self.flush(entry);
+            }
+        }
+        let held_up = self.pages_without_partners();
+        if held_up > 0 && held_up >= self.up.up.raid.steps_under_way() {
+            self.pad_fullest_die();
+        }
+    }
+
+    fn next_foreground_flush(&mut self) -> Option<u32> {
+        let held_up = self.pages_without_partners();
+        self.up.up.raid.buffer.next_foreground_flush(held_up)
+    }
+
     /// Flushes the pages written longest ago while the buffer holds more than its threshold.
     pub(crate) fn flush_above_threshold(&mut self) {
         while let Some(entry) = self.up.up.raid.next_flush(&self.up.ftl.tables) {
@@ -34,29 +56,31 @@ where
         if let (Some(oracle), Some(content)) = (&mut self.up.oracle, content) {
             oracle.carry(program, content);
         }
-        let partial = self.flash.counters.host_page(flushed.flight.count_ones(), self.flash.device.geometry.sectors_per_unit());
-        if partial && self.up.ftl.tables.lookup(lpn) != NONE {
-            self.read_then_program(Owner::Entry(entry), lpn, flushed.flight, program);
-        } else {
-            self.enqueue(program);
-        }
+        self.program_page(program, flushed.flight);
     }
 
-    /// A read-modify-write: reads the sectors of a page that `have` lacks, then programs the whole page.
-    pub(crate) fn read_then_program(&mut self, owner: Owner, lpn: Lpn, have: u64, program: u32) {
+    /// Programs a page of which the host has written some sectors. If others are on the flash, it is a read-modify-write, which reads
+    /// the sectors of the page that are missing before.
+    pub(crate) fn program_page(&mut self, program: u32, have: u64) {
+        let Op { owner, tag: lpn, flags, .. } = self.flash.ops[program as usize];
+        let sectors = self.flash.device.geometry.sectors_per_unit();
+        let is_partial = self.flash.counters.host_page(have.count_ones(), sectors);
+        let former = if is_partial { self.up.ftl.tables.lookup(lpn) } else { NONE };
+        if former == NONE {
+            return self.enqueue(program);
+        }
         self.flash.counters.read_modify_writes += 1;
-        let missing = mask(0, self.flash.device.geometry.sectors_per_unit() as u16) & !have;
+        let missing = mask(0, sectors as u16) & !have;
         // What crosses the channel is one contiguous piece: from the first missing sector to the last.
         let first = missing.trailing_zeros() as u16;
         let count = 64 - missing.leading_zeros() as u16 - first;
-        let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
+        let plane = self.up.ftl.tables.plane_of(former);
         let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, TrafficClass::ReadModifyWrite, owner, lpn, plane);
         read.first_sector = first as u8;
         read.sectors = count as u8;
-        read.flags |= self.flash.ops[program as usize].flags & ATTRIBUTED;
+        read.flags |= flags & ATTRIBUTED;
         let read = self.flash.new_op(read);
-        let stages = [Stage { first: read, compute_ns: 0 }, Stage { first: program, compute_ns: 0 }];
-        self.begin_job(owner, &stages, Attribution::default(), false);
+        self.start_job(Job { then: program, ..Job::of(owner) }, read);
     }
 
     /// A page that left the buffer is on the flash.

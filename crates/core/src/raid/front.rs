@@ -1,7 +1,6 @@
 //! The waist between stripes and bit errors and the host interface above them.
 
 use crate::attribution::parts::Attribution;
-use crate::buffer::stage::Stage;
 use crate::commands::request::Request;
 use crate::context::Context;
 use crate::event::EventQueue;
@@ -20,20 +19,14 @@ pub struct WithRaid<U> {
 
 /// What is above, as stripes and bit errors know it.
 pub trait Front: Context + Served {
-    /// Whether an operation of a request or of a job is the last that it waits for.
-    fn is_last(&self, op: u32) -> bool;
-    /// The owner of an operation, a request or a job, learns that it is done. Returns whether the operation is still needed.
+    /// An operation of a request or of a job is done. Returns whether it is still needed.
     fn host_learns(&mut self, op: u32) -> bool;
     /// A request in the device.
     fn request(&mut self, request: u32) -> &mut Request;
     /// Requests that the drive has been given so far.
     fn submitted_so_far(&self) -> u64;
-    /// Who waits for a job.
-    fn job_owner(&self, job: u32) -> Owner;
-    /// Starts a job that follows a wait: with the attribution of that wait, and whether a GC caused it.
-    fn begin_job(&mut self, owner: Owner, stages: &[Stage], attribution: Attribution, gc_blocked: bool);
-    /// A request has the pages that a reconstruction stands for; so many sectors of them cross the link.
-    fn regenerated(&mut self, request: u32, gc_blocked: bool, link_sectors: u32);
+    /// The job is done that is a part of a request, with what it took; of a read so many sectors cross the link.
+    fn part_is_served(&mut self, request: u32, gc_blocked: bool, attribution: &mut Attribution, link_sectors: u32);
 }
 
 impl<Q: EventQueue, U> Above for Engine<Q, WithFtl<WithRaid<U>>>
@@ -46,11 +39,13 @@ where
     }
 
     #[inline(always)]
-    fn asks_for_attribution(&self, op: u32) -> bool {
+    fn asks_for_attribution(&mut self, op: u32) -> bool {
+        let raid = &self.up.up.raid;
         match self.flash.ops[op as usize].owner {
-            // Of a request's pages only the last to complete explains its latency, and of a job's those of each stage.
-            Owner::Request(_) | Owner::Job(_) => self.is_last(op),
-            Owner::Entry(_) | Owner::StripeWrite(_) => !self.up.up.raid.buffer.waiting().is_empty(),
+            // Of a request's pages only the last to complete explains its latency, and of those that a job has under way.
+            Owner::Request(request) => self.request(request).pending == 1,
+            Owner::Job(job) => raid.jobs[job as usize].pending == 1,
+            Owner::Entry(_) | Owner::StripeWrite(_) => !raid.buffer.waiting().is_empty(),
             _ => false,
         }
     }
@@ -58,7 +53,6 @@ where
     #[inline(always)]
     fn owner_learns(&mut self, op: u32) -> bool {
         let entry = &self.flash.ops[op as usize];
-        let gc_blocked = entry.gc_blocked;
         match entry.owner {
             Owner::Request(_) | Owner::Job(_) => return self.host_learns(op),
             Owner::Entry(page) => {
@@ -68,10 +62,9 @@ where
                 self.page_flushed(page);
             }
             Owner::StripeWrite(stripe_write) => self.stripe_write_op_done(stripe_write, op),
-            Owner::Rebuild(rebuild) => self.rebuild_done(rebuild, gc_blocked),
             Owner::Scrub(die) => self.scrub_op_done(die, op),
             Owner::Mover => self.mover_op_done(op),
-            Owner::Gc(_) => unreachable!("GC takes its operations itself"),
+            Owner::Gc(_) | Owner::Rebuild(_) => unreachable!("GC takes its operations itself, and those of a rebuild are a job's"),
         }
         false
     }
@@ -91,7 +84,7 @@ where
 
     #[inline]
     fn gc_locks(&mut self, plane: PlaneIx) {
-        if self.up.up.raid.plans_reads() {
+        if self.flash.traits.plans_reads {
             self.replan_reads(plane);
         }
     }

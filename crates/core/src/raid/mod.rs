@@ -7,6 +7,8 @@ mod checked;
 mod destage;
 mod flush;
 pub(crate) mod front;
+pub(crate) mod job;
+mod jobs;
 mod migrate;
 pub(crate) mod mover;
 mod reconstruction;

@@ -4,7 +4,6 @@
 //! those of a stripe on its way are taken from RAM (see [`crate::raid::active`]). A dirty page that is not on its way does not help,
 //! because the parity on the flash is that of its old copy.
 
-use crate::buffer::stage::Stage;
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -19,6 +18,7 @@ use crate::policy::answers::{ReadAnswer, Scope};
 use crate::policy::view::BlockedRead;
 use crate::raid::active::Rebuild;
 use crate::raid::front::{Front, WithRaid};
+use crate::raid::job::Job;
 use crate::raid::state::Raid;
 use crate::raid::{XOR_NS, bits};
 use crate::units::Ns;
@@ -40,12 +40,6 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {
-    /// Whether a read of a plane would wait for what a GC locks: the plane, or its channel.
-    #[inline]
-    fn is_behind_gc(&self, plane: PlaneIx) -> bool {
-        self.flash.is_locked_from(plane)
-    }
-
     /// For how long the GC that a plane is behind goes on at least. Under load its commands wait, and it takes longer.
     fn gc_left_ns(&self, plane: PlaneIx) -> Ns {
         let g = &self.flash.device.geometry;
@@ -93,27 +87,15 @@ where
 
     /// Asks how the pages of a read that are behind GCs are served, and enqueues all of them.
     #[cold]
-    pub(crate) fn plan_reads(&mut self, request: u32, first: u32) {
-        let mut op = first;
-        while op != NONE {
-            let stripe = self.stripe_of(op);
-            let mut last = op;
-            loop {
-                let next = self.flash.ops[last as usize].next;
-                if next == NONE || self.stripe_of(next) != stripe {
-                    break;
-                }
-                last = next;
-            }
+    pub(crate) fn plan_reads(&mut self, request: u32, mut first: u32) {
+        while first != NONE {
+            let stripe = self.stripe_of(first);
+            let last = self.flash.linked(first).take_while(|&op| self.stripe_of(op) == stripe).last().unwrap_or(first);
             let rest = std::mem::replace(&mut self.flash.ops[last as usize].next, NONE);
-            if !self.plan_stripe(request, stripe, op) {
-                while op != NONE {
-                    let next = self.flash.ops[op as usize].next;
-                    self.enqueue(op);
-                    op = next;
-                }
+            if !self.plan_stripe(request, first) {
+                self.enqueue_all(first);
             }
-            op = rest;
+            first = rest;
         }
     }
 
@@ -124,45 +106,26 @@ where
     }
 
     /// Asks about the pages of one stripe. Returns whether they are enqueued.
-    fn plan_stripe(&mut self, request: u32, stripe: u32, first: u32) -> bool {
-        let mut target = NONE;
-        let mut behind = 0;
-        let mut op = first;
-        while op != NONE {
-            let entry = &self.flash.ops[op as usize];
-            if self.is_behind_gc(entry.plane) {
-                behind += 1;
-                target = op;
-            }
-            op = entry.next;
+    fn plan_stripe(&mut self, request: u32, first: u32) -> bool {
+        let behind = self.flash.linked(first).filter(|&op| self.flash.is_locked_from(self.flash.ops[op as usize].plane));
+        let (pages, target) = (behind.clone().count() as u32, behind.last());
+        let Some(target) = target else { return false };
+        let sources = self.ask_about(request, first, target, pages);
+        if let Some(sources) = &sources {
+            self.rebuild(request, first, target, sources, false);
         }
-        if behind == 0 {
-            return false;
-        }
-        let sources = self.sources(stripe, self.flash.ops[target as usize].tag, first);
-        if behind > 1 || sources.behind > 0 {
-            self.note_forced_wait(request, behind);
-            return false;
-        }
-        if !self.ask_about(request, target, stripe, &sources) {
-            return false;
-        }
-        self.count_reconstruction(&sources);
-        self.rebuild(request, stripe, first, target, &sources, Attribution::default(), false);
-        true
+        sources.is_some()
     }
 
     /// Where the rest of a page's stripe would come from.
-    fn sources(&self, stripe: u32, target: Lpn, first: u32) -> Sources {
+    fn sources(&self, first: u32, target: u32) -> Sources {
         let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
+        let target = self.flash.ops[target as usize].tag;
+        let stripe = rain.stripes.of(target);
         let (_, members) = rain.stripes.members(stripe);
         let mut sources = Sources { own: 0, in_ram: 0, extra: 0, planes: [0; 32], planes_count: 0, behind: 0 };
-        let mut op = first;
-        while op != NONE {
-            let entry = &self.flash.ops[op as usize];
-            sources.own |= u32::from(entry.tag != target) << rain.stripes.place_of(entry.tag);
-            op = entry.next;
-        }
+        let own = self.flash.linked(first).map(|op| self.flash.ops[op as usize].tag).filter(|&lpn| lpn != target);
+        own.for_each(|lpn| sources.own |= 1 << rain.stripes.place_of(lpn));
         let stripe_write = rain.stripe_write_of(stripe).map(|stripe_write| &rain.stripe_writes[stripe_write as usize]);
         if let Some(stripe_write) = stripe_write.filter(|stripe_write| stripe_write.ready) {
             sources.in_ram = (stripe_write.members | 1 << members) & !sources.own;
@@ -177,184 +140,142 @@ where
             sources.extra |= 1 << place;
             sources.planes[sources.planes_count] = plane;
             sources.planes_count += 1;
-            sources.behind += u32::from(self.is_behind_gc(plane));
+            sources.behind += u32::from(self.flash.is_locked_from(plane));
         }
         sources
     }
 
-    /// Asks whether a read is reconstructed, and notes that it waits otherwise.
-    fn ask_about(&mut self, request: u32, op: u32, stripe: u32, sources: &Sources) -> bool {
-        let entry = self.flash.ops[op as usize];
-        let (_, members) = self.rain().stripes.members(stripe);
-        let blocked = BlockedRead {
-            lpn: entry.tag,
-            plane: entry.plane,
-            gc_left_ns: self.gc_left_ns(entry.plane),
-            extra: &sources.planes[..sources.planes_count],
-            full_stripe: sources.own.count_ones() + 1 == members,
-        };
-        match self.ask(|policies, view| policies.read_plan.plan(view, &blocked)) {
-            ReadAnswer::Reconstruct => return true,
-            ReadAnswer::Wait => self.note_decided_wait(request),
-            ReadAnswer::Direct => {}
+    /// Asks whether a read is reconstructed that is behind a GC, as so many `pages` of its request and stripe are. Returns what from;
+    /// otherwise it waits.
+    fn ask_about(&mut self, request: u32, first: u32, target: u32, pages: u32) -> Option<Sources> {
+        let sources = self.sources(first, target);
+        if pages > 1 || sources.behind > 0 {
+            self.note_forced_wait(request, pages, false);
+            return None;
         }
-        false
+        let (_, members) = self.seen().stripes()?.members(self.stripe_of(target));
+        let full_stripe = sources.own.count_ones() + 1 == members;
+        let reconstructs = self.is_reconstructed(request, target, &sources.planes[..sources.planes_count], full_stripe);
+        if reconstructs {
+            self.flash.counters.reconstructed_pages += 1;
+            self.flash.counters.reconstruction_reads += u64::from(sources.extra.count_ones());
+        }
+        reconstructs.then_some(sources)
     }
 
-    fn count_reconstruction(&mut self, sources: &Sources) {
-        let counters = &mut self.flash.counters;
-        counters.reconstructed_pages += 1;
-        counters.reconstruction_reads += u64::from(sources.extra.count_ones());
+    /// Whether the policy has a blocked read reconstructed, with reads of `extra` planes; it notes that it waits otherwise.
+    fn is_reconstructed(&mut self, request: u32, op: u32, extra: &[PlaneIx], full_stripe: bool) -> bool {
+        let Op { tag: lpn, plane, .. } = self.flash.ops[op as usize];
+        let blocked = BlockedRead { lpn, plane, gc_left_ns: self.gc_left_ns(plane), extra, full_stripe };
+        let answer = self.ask(|policies, view| policies.read_plan.plan(view, &blocked));
+        if answer == ReadAnswer::Wait {
+            self.flash.counters.read_waits += 1;
+            let now = self.flash.now;
+            self.request(request).decide_gc_wait(now);
+        }
+        answer == ReadAnswer::Reconstruct
+    }
+
+    /// Pages of a read wait for GCs, since parity is no way around them. `unreadable`: they regenerate one beyond the ECC, for GCs
+    /// that are there when they are asked for or come while they wait.
+    fn note_forced_wait(&mut self, request: u32, pages: u32, unreadable: bool) {
+        let (now, counters) = (self.flash.now, &mut self.flash.counters);
+        *if unreadable { &mut counters.regeneration_waits } else { &mut counters.reads_beyond_parity } += u64::from(pages);
+        self.request(request).force_gc_wait(now, pages);
     }
 
     /// A page that was read and could not be corrected is regenerated, whatever GCs do. Nobody has decided that, so it counts
     /// apart from reconstructions.
     pub(crate) fn regenerate_unreadable(&mut self, request: u32, op: u32) {
-        let entry = self.flash.ops[op as usize];
-        let stripe = self.stripe_of(op);
-        let sources = self.sources(stripe, entry.tag, NONE);
-        let attribution = self.flash.attribution(op).clone();
+        let sources = self.sources(NONE, op);
         self.flash.counters.regeneration_reads += u64::from(sources.extra.count_ones());
-        if sources.behind > 0 && self.rain().plans_reads {
-            self.note_wait_to_regenerate(request, sources.behind);
+        if sources.behind > 0 && self.flash.traits.plans_reads {
+            self.note_forced_wait(request, sources.behind, true);
         }
-        let rebuild = self.rebuild(request, stripe, op, op, &sources, attribution, entry.gc_blocked);
-        self.rain().rebuilds[rebuild as usize].unreadable = true;
+        self.rebuild(request, op, op, &sources, true);
     }
 
-    fn note_decided_wait(&mut self, request: u32) {
-        self.flash.counters.read_waits += 1;
-        let now = self.flash.now;
-        self.request(request).decide_gc_wait(now);
-    }
-
-    /// Pages of a read wait for GCs, since parity is no way around them.
-    fn note_forced_wait(&mut self, request: u32, pages: u32) {
-        self.flash.counters.reads_beyond_parity += u64::from(pages);
-        self.note_no_way_around(request, pages);
-    }
-
-    /// Pages that regenerate one beyond the ECC wait for GCs, which are there when they are asked for or come while they wait.
-    fn note_wait_to_regenerate(&mut self, request: u32, pages: u32) {
-        self.flash.counters.regeneration_waits += u64::from(pages);
-        self.note_no_way_around(request, pages);
-    }
-
-    fn note_no_way_around(&mut self, request: u32, pages: u32) {
-        let now = self.flash.now;
-        self.request(request).force_gc_wait(now, pages);
-    }
-
-    /// Reads the rest of a stripe in the place of one page. `first`: the pages that the request reads of it, in no queue yet,
-    /// `target` among them. Returns the reconstruction, which goes on for some time at least.
-    #[expect(clippy::too_many_arguments, reason = "what a read that waited brings along and one that did not")]
-    fn rebuild(
-        &mut self,
-        request: u32,
-        stripe: u32,
-        first: u32,
-        target: u32,
-        sources: &Sources,
-        attribution: Attribution,
-        gc_blocked: bool,
-    ) -> u32 {
-        let wanted_page = self.flash.ops[target as usize];
-        let Raid { buffer, rain, .. } = &mut self.up.up.raid;
+    /// Reads the rest of a stripe in the place of one page, behind what that has waited. `first`: the pages that the request reads of
+    /// it, in no queue, `target` among them. `unreadable`: that was read and could not be corrected.
+    fn rebuild(&mut self, request: u32, first: u32, target: u32, sources: &Sources, unreadable: bool) {
+        let stripe = self.stripe_of(target);
+        let Op { tag: missing, gc_blocked, .. } = self.flash.ops[target as usize];
+        let WithFtl { ftl, oracle, up: WithRaid { raid: Raid { buffer, rain, .. }, .. } } = &mut self.up;
         let rain = rain.as_mut().expect("only drives with stripes get here");
         let (mut from, mut to) = (u8::MAX, 0);
         let (mut link_sectors, mut wanted, mut pages) = (0, 0, 0);
-        let mut op = first;
-        while op != NONE {
+        for op in self.flash.linked(first) {
             let entry = &self.flash.ops[op as usize];
             from = from.min(entry.first_sector);
             to = to.max(entry.first_sector + entry.sectors);
             link_sectors += u32::from(entry.sectors);
             pages += 1;
             wanted |= 1 << rain.stripes.place_of(entry.tag);
-            op = entry.next;
         }
-        let in_ram = buffer.find(wanted_page.tag).map_or(0, |(_, present)| present);
-        let then = self.up.oracle.as_ref().map(|oracle| oracle.carried(target));
-        let (active, generation) = rain.begin_reading(stripe);
+        let sectors = to - from;
+        let in_ram = buffer.find(missing).map_or(0, |(_, present)| present);
+        let then = oracle.as_ref().map(|oracle| oracle.carried(target));
         let mut sum = Content::Uniform(0);
-        if self.up.oracle.is_some()
+        if oracle.is_some()
             && sources.in_ram != 0
             && let Some(stripe_write) = rain.stripe_write_of(stripe)
         {
             let stripe_write = &rain.stripe_writes[stripe_write as usize];
-            sum = bits(sources.in_ram.into())
-                .filter_map(|place| stripe_write.contents[place as usize].as_ref())
-                .fold(sum, |sum, page| sum.xor(page));
+            let pages = bits(sources.in_ram.into()).filter_map(|place| stripe_write.contents[place as usize].as_ref());
+            sum = pages.fold(sum, |sum, page| sum.xor(page));
         }
-        let rebuild = rain.rebuilds.insert(Rebuild {
+        let (active, generation) = rain.begin_reading(stripe);
+        let rebuild = Rebuild {
             request,
             active,
             generation,
-            missing: wanted_page.tag,
+            missing,
             wanted,
             first_sector: from,
-            sectors: to - from,
+            sectors,
             link_sectors,
-            unreadable: false,
+            unreadable,
             beyond_ecc: false,
             sum,
             then,
             in_ram,
-        });
+        };
+        let owner = Owner::Rebuild(rain.rebuilds.insert(rebuild));
         // The request's own pages but the target, then the others.
         let (mut chain, mut op) = (NONE, first);
         while op != NONE {
-            let next = self.flash.ops[op as usize].next;
+            let entry = &mut self.flash.ops[op as usize];
+            let next = entry.next;
             if op != target {
-                let entry = &mut self.flash.ops[op as usize];
-                (entry.first_sector, entry.sectors) = (from, to - from);
+                (entry.first_sector, entry.sectors) = (from, sectors);
                 entry.next = std::mem::replace(&mut chain, op);
             }
             op = next;
         }
+        let attribution = std::mem::take(self.flash.attribution_mut(target));
         self.flash.ops.remove(target);
         for place in bits(sources.extra.into()) {
-            let lpn = self.rain().stripes.page_in(stripe, place);
-            let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
-            let mut read = Op::new(OpKind::Read, Class::HostRead, TrafficClass::Reconstruction, Owner::Rebuild(rebuild), lpn, plane);
-            (read.first_sector, read.sectors) = (from, to - from);
-            let read = self.flash.new_op(read);
+            let lpn = rain.stripes.page_in(stripe, place);
+            let plane = ftl.tables.plane_of(ftl.tables.lookup(lpn));
+            let read = Op::new(OpKind::Read, Class::HostRead, TrafficClass::Reconstruction, owner, lpn, plane);
+            let read = self.flash.new_op(Op { first_sector: from, sectors, ..read });
             self.flash.ops[read as usize].next = std::mem::replace(&mut chain, read);
         }
         let state = self.request(request);
         state.reconstructed = state.reconstructed.saturating_add(1);
         // The job is one part of the request, in the place of all of these pages.
         state.pending -= pages - 1;
-        self.begin_job(Owner::Rebuild(rebuild), &[Stage { first: chain, compute_ns: XOR_NS }], attribution, gc_blocked);
-        rebuild
-    }
-
-    /// A page that a reconstruction needs could not be corrected. What becomes of it is only counted.
-    pub(crate) fn note_unreadable_source(&mut self, owner: Owner) {
-        if let Owner::Job(job) = owner
-            && let Owner::Rebuild(rebuild) = self.job_owner(job)
-        {
-            self.rain().rebuilds[rebuild as usize].beyond_ecc = true;
-        }
-    }
-
-    /// An operation of the job of an owner is done: a reconstruction adds the page that was read to its sum.
-    #[inline]
-    pub(crate) fn part_is_done(&mut self, owner: Owner, op: u32) {
-        if let (Owner::Rebuild(rebuild), Some(oracle)) = (owner, &self.up.oracle) {
-            let content = oracle.carried(op);
-            let rebuild = &mut self.rain().rebuilds[rebuild as usize];
-            rebuild.sum = rebuild.sum.xor(&content);
-        }
+        self.start_job(Job { compute_ns: XOR_NS, attribution, gc_blocked, ..Job::of(owner) }, chain);
     }
 
     /// Everything that a reconstruction needs has been read, and the missing page computed.
     #[cold]
-    pub(crate) fn rebuild_done(&mut self, rebuild: u32, gc_blocked: bool) {
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
+    pub(crate) fn rebuild_done(&mut self, rebuild: u32, gc_blocked: bool, attribution: &mut Attribution) {
+        let WithFtl { oracle, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        let rain = raid.rain.as_mut().expect("only drives with stripes get here");
         let done = &rain.rebuilds[rebuild as usize];
         let (request, active, generation, link_sectors) = (done.request, done.active, done.generation, done.link_sectors);
-        if let (Some(oracle), Some(then)) = (&mut self.up.oracle, &done.then)
+        if let (Some(oracle), Some(then)) = (oracle, &done.then)
             && !rain.is_trimmed(done.missing)
         {
             oracle.check_rebuilt(done.missing, &done.sum, then, done.first_sector.into(), done.sectors.into(), done.in_ram);
@@ -367,7 +288,7 @@ where
         }
         rain.rebuilds.remove(rebuild);
         let waiting = rain.end_reading(active, generation);
-        self.regenerated(request, gc_blocked, link_sectors);
+        self.part_is_served(request, gc_blocked, attribution, link_sectors);
         if let Some(stripe_write) = waiting {
             self.program_stripe_write(stripe_write);
         }
@@ -394,15 +315,13 @@ where
         }
     }
 
+    /// A read that waits is behind a GC now.
     fn replan_waiting(&mut self, op: u32) {
-        match self.flash.ops[op as usize].owner {
-            Owner::Request(request) => self.replan_read(request, op),
-            Owner::Job(job) => {
-                if let Owner::Rebuild(rebuild) = self.job_owner(job) {
-                    self.turn_rebuild(rebuild, op);
-                }
-            }
-            _ => {}
+        let owner = self.flash.ops[op as usize].owner;
+        if let Owner::Request(request) = owner {
+            self.replan_read(request, op);
+        } else if let Some(rebuild) = self.up.up.raid.rebuild_of(owner) {
+            self.turn_rebuild(rebuild, op);
         }
     }
 
@@ -421,11 +340,12 @@ where
             self.requeue_at(op, to);
             self.note_wait(op);
         }
-        if self.rain().plans_reads {
+        if self.flash.traits.plans_reads {
             for &(op, arrival, _) in &waiting {
                 // What is read in the place of one may let a GC lock its plane, which asks about others of them.
                 let Op { arrival: now, plane, .. } = self.flash.ops[op as usize];
-                if now == arrival && self.is_behind_gc(plane) && self.flash.waiting(plane, Class::HostRead).any(|waits| waits == op) {
+                if now == arrival && self.flash.is_locked_from(plane) && self.flash.waiting(plane, Class::HostRead).any(|waits| waits == op)
+                {
                     self.replan_waiting(op);
                 }
             }
@@ -435,68 +355,40 @@ where
         }
     }
 
-    /// A read that has waited is behind a GC now.
+    /// Asks again about a read of a request.
     fn replan_read(&mut self, request: u32, op: u32) {
-        let entry = self.flash.ops[op as usize];
-        let stripe = self.rain().stripes.of(entry.tag);
-        let sources = self.sources(stripe, entry.tag, NONE);
-        if sources.behind > 0 {
-            return self.note_forced_wait(request, 1);
-        }
-        if !self.ask_about(request, op, stripe, &sources) {
-            return;
-        }
-        self.leave_queue(op);
-        self.flash.counters.reconstructed_after_wait += 1;
-        let attribution = self.flash.attribution(op).clone();
-        self.count_reconstruction(&sources);
-        let gc_blocked = self.flash.ops[op as usize].gc_blocked;
-        self.rebuild(request, stripe, op, op, &sources, attribution, gc_blocked);
-    }
-
-    /// Takes an operation out of its queue, with its wait attributed.
-    fn leave_queue(&mut self, op: u32) {
+        let Some(sources) = self.ask_about(request, NONE, op, 1) else { return };
+        // It leaves its queue, with its wait attributed.
         self.remove_from_queue(op);
         self.attribute_wait(op);
         self.flash.host_operation_leaves(self.flash.ops[op as usize].plane);
+        self.flash.counters.reconstructed_after_wait += 1;
+        self.rebuild(request, op, op, &sources, false);
     }
 
     /// A read of a reconstruction is behind a GC now: the page that was behind one when it began is read instead, if it is not
     /// any more.
     fn turn_rebuild(&mut self, rebuild: u32, op: u32) {
         let entry = self.flash.ops[op as usize];
-        let state = &self.rain().rebuilds[rebuild as usize];
-        let (request, missing, wanted, unreadable) = (state.request, state.missing, state.wanted, state.unreadable);
-        let plane = self.rain().stripes.plane_of(missing);
-        if unreadable {
-            return self.note_wait_to_regenerate(request, 1);
+        let rain = self.rain();
+        let &Rebuild { request, missing, wanted, unreadable, .. } = &rain.rebuilds[rebuild as usize];
+        let plane = rain.stripes.plane_of(missing);
+        if unreadable || self.flash.is_locked_from(plane) {
+            return self.note_forced_wait(request, 1, unreadable);
         }
-        if self.is_behind_gc(plane) {
-            return self.note_forced_wait(request, 1);
-        }
-        let blocked = BlockedRead {
-            lpn: entry.tag,
-            plane: entry.plane,
-            gc_left_ns: self.gc_left_ns(entry.plane),
-            extra: &[plane],
-            full_stripe: false,
-        };
-        match self.ask(|policies, view| policies.read_plan.plan(view, &blocked)) {
-            ReadAnswer::Reconstruct => {}
-            ReadAnswer::Wait => return self.note_decided_wait(request),
-            ReadAnswer::Direct => return,
+        if !self.is_reconstructed(request, op, &[plane], false) {
+            return;
         }
         self.flash.counters.reconstructions_redirected += 1;
         self.remove_from_queue(op);
-        let Raid { buffer, rain, .. } = &mut self.up.up.raid;
+        let WithFtl { oracle, up: WithRaid { raid: Raid { buffer, rain, .. }, .. }, .. } = &mut self.up;
         let rain = rain.as_mut().expect("only drives with stripes get here");
-        let place = |lpn: Lpn| rain.stripes.place_of(lpn);
-        let is_wanted = |lpn: Lpn| wanted >> place(lpn) & 1 == 1;
+        let is_wanted = |lpn: Lpn| wanted >> rain.stripes.place_of(lpn) & 1 == 1;
         let (read_now, not_read) = (is_wanted(missing), is_wanted(entry.tag));
         let state = &mut rain.rebuilds[rebuild as usize];
         state.missing = entry.tag;
         let then = state.then.take();
-        if let Some(oracle) = &mut self.up.oracle {
+        if let Some(oracle) = oracle {
             state.then = not_read.then(|| oracle.carried(op));
             if let Some(then) = then.filter(|_| read_now) {
                 oracle.carry(op, then);

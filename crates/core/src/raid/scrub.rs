@@ -45,7 +45,7 @@ where
         }
         let Owner::Request(request) = entry.owner else {
             self.flash.counters.uncorrectable_other += 1;
-            self.note_unreadable_source(entry.owner);
+            self.up.up.raid.note_unreadable_source(entry.owner);
             return false;
         };
         self.flash.counters.uncorrectable_reads += 1;

@@ -2,12 +2,15 @@
 
 use crate::buffer::write_buffer::{WaitingWrite, WriteBuffer};
 use crate::device::Device;
+use crate::flash::op::Owner;
 use crate::ftl::{FETCHED_AT_ONCE, Tables};
 use crate::ids::{DieIx, Lpn, NONE, Ppn};
 use crate::media::errors::{Found, PageErrors};
 use crate::raid::active::{Rain, StripeWrite};
+use crate::raid::job::Job;
 use crate::raid::mover::Levelling;
 use crate::raid::scrubber::Scrubbing;
+use crate::slab::Slab;
 use crate::stripes::Stripes;
 
 /// The write buffer, stripes with parity and their moves, bit errors, and scrubbing.
@@ -24,6 +27,8 @@ pub struct Raid {
     pub(crate) levelling: Levelling,
     /// What reads suspect pages while dies are idle.
     pub(crate) scrubbing: Scrubbing,
+    /// The fork-join jobs under way.
+    pub(super) jobs: Slab<Job>,
 }
 
 impl Raid {
@@ -33,10 +38,10 @@ impl Raid {
         self.rain.as_ref().is_some_and(|rain| rain.is_trimmed(lpn))
     }
 
-    /// Whether reads behind GCs are asked about.
+    /// The entry of a page that reads find in RAM, and the sectors that it has.
     #[inline]
-    pub(crate) fn plans_reads(&self) -> bool {
-        self.rain.as_ref().is_some_and(|rain| rain.plans_reads())
+    pub(crate) fn find_in_ram(&self, lpn: Lpn) -> Option<(u32, u64)> {
+        if self.buffer.exists() && !self.is_trimmed(lpn) { self.buffer.find(lpn) } else { None }
     }
 
     /// The write that waits longest for the buffer, if it might find room or might have to make some. Where stripes leave it, that is
@@ -119,6 +124,20 @@ impl Raid {
         pages.filter(|&page| page != lpn && tables.lookup(page) != NONE).collect()
     }
 
+    /// A page that a read brought for an owner could not be corrected. What becomes of it is only counted.
+    pub(super) fn note_unreadable_source(&mut self, owner: Owner) {
+        if let (Some(rebuild), Some(rain)) = (self.rebuild_of(owner), &mut self.rain) {
+            rain.rebuilds[rebuild as usize].beyond_ecc = true;
+        }
+    }
+
+    /// The reconstruction that an operation of an owner is for.
+    pub(super) fn rebuild_of(&self, owner: Owner) -> Option<u32> {
+        let Owner::Job(job) = owner else { return None };
+        let Owner::Rebuild(rebuild) = self.jobs[job as usize].owner else { return None };
+        Some(rebuild)
+    }
+
     /// A die's scrubber leaves the page under way as it is. One that needs to be written anew and can't be now is put off: it is looked
     /// at again in a later round.
     pub(super) fn leave_page(&mut self, die: DieIx, tables: &Tables, put_off: bool) {
@@ -164,13 +183,13 @@ impl Raid {
         self.rain.as_ref().map_or(self.buffer.in_flight(), |rain| rain.steps_under_way)
     }
 
-    /// That of a drive in which nothing is under way. `plans_reads`: reads behind GCs are asked about.
-    pub(crate) fn new(device: &Device, stripes: Option<Stripes>, plans_reads: bool) -> Self {
+    /// That of a drive in which nothing is under way.
+    pub(crate) fn new(device: &Device, stripes: Option<Stripes>) -> Self {
         let mut buffer = WriteBuffer::new(device);
         let rain = stripes.map(|stripes| {
             let pages = buffer.capacity();
             buffer.set_room(pages - Rain::reserve(&stripes, pages));
-            Box::new(Rain::new(stripes, device.geometry.planes(), pages, plans_reads))
+            Box::new(Rain::new(stripes, device.geometry.planes(), pages))
         });
         Self {
             buffer,
@@ -179,6 +198,7 @@ impl Raid {
             errors: PageErrors::new(device).map(Box::new),
             levelling: Levelling::default(),
             scrubbing: Scrubbing::default(),
+            jobs: Slab::with_capacity(64),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Operations, resources, buffer, jobs, fused operations, the host side and the oracle.
 
 use super::*;
-use crate::attribution::parts::{Attribution, FOR_BUFFER};
+use crate::attribution::parts::FOR_BUFFER;
+use crate::raid::job::Job;
 
 #[test]
 fn a_read_is_command_array_and_transfer() {
@@ -188,16 +189,15 @@ fn a_job_runs_its_stages_after_each_other_and_computes_between_them() {
     last.sectors = 8;
     ops[2] = drive.flash.new_op(last);
     let start = drive.now();
-    let stages = [Stage { first: ops[0], compute_ns: 3 }, Stage { first: ops[2], compute_ns: 5 }];
-    drive.start_job(Owner::Request(request), &stages, Attribution::default(), false);
-    // Two parallel reads share the channel: 211. Then 3, a read of 111, and 5.
-    let end = start + 211 + 3 + 111 + 5;
+    drive.start_job(Job { compute_ns: 3, then: ops[2], ..Job::of(Owner::Request(request)) }, ops[0]);
+    // Two parallel reads share the channel: 211. Then 3, and a read of 111.
+    let end = start + 211 + 3 + 111;
     drive.advance(end - 1);
     assert_eq!(drive.outstanding(), 1);
     drive.advance(end);
     assert_eq!(drive.outstanding(), 0);
     let (_, attribution) = drive.observer().0.last().unwrap();
-    assert_eq!(attribution.get(COMPUTE), 8);
+    assert_eq!(attribution.get(COMPUTE), 3);
     assert_eq!(attribution.get(ARRAY), 20, "of the parallel reads only the last counts");
 }
 

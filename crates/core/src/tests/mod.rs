@@ -1,6 +1,5 @@
 //! Each mechanism of the engine, probed just before and at the instant at which it must act.
 
-use crate::buffer::stage::Stage;
 use crate::commands::{Command, CommandKind};
 use crate::design::Design;
 use crate::device::Device;
