@@ -15,15 +15,14 @@ use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::Background;
 use crate::ftl::Tables;
 use crate::ftl::above::WithFtl;
-use crate::ftl::walk::Unseen;
-use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::ftl::state::Ftl;
+use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::Want;
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::scrubber::Scrubbing;
 use crate::raid::state::Raid;
 use crate::timer::Timer;
-use crate::units::Ns;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where
@@ -32,59 +31,55 @@ where
     /// A read ends, on a device with bit errors. Returns whether its page could not be corrected and is being regenerated.
     #[cold]
     pub(crate) fn pass_ecc(&mut self, op: u32) -> bool {
-        let entry = self.flash.ops[op as usize];
-        if entry.ppn == NONE || matches!(entry.owner, Owner::Scrub(_)) {
+        let Op { owner, tag: lpn, ppn, plane, .. } = self.flash.ops[op as usize];
+        if ppn == NONE || matches!(owner, Owner::Scrub(_)) {
             return false;
         }
-        let raid = &self.up.up.raid;
-        let found = raid.find_errors(&self.up.ftl.tables, entry.tag, entry.ppn);
-        let has_parity = raid.rain.is_some();
-        self.flash.counters.corrected_bits += u64::from(found.corrected);
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        let counters = &mut self.flash.counters;
+        let found = raid.find_errors(&ftl.tables, lpn, ppn);
+        counters.corrected_bits += u64::from(found.corrected);
         if !found.is_beyond {
             return false;
         }
-        let Owner::Request(request) = entry.owner else {
-            self.flash.counters.uncorrectable_other += 1;
-            self.up.up.raid.note_unreadable_source(entry.owner);
+        let Owner::Request(request) = owner else {
+            counters.uncorrectable_other += 1;
+            raid.note_unreadable_source(owner);
             return false;
         };
-        self.flash.counters.uncorrectable_reads += 1;
-        if !has_parity {
-            self.flash.counters.uncorrectable_lost += 1;
+        counters.uncorrectable_reads += 1;
+        if raid.rain.is_none() {
+            counters.uncorrectable_lost += 1;
             return false;
         }
         self.attribute_service(op);
         self.regenerate_unreadable(request, op);
-        self.host_operation_ended(entry.plane);
+        self.host_operation_ended(plane);
         true
     }
 
-    /// A GC's copyback of a page has ended.
+    /// A GC's copyback of a page has ended, on a device with bit errors.
     #[cold]
     pub(crate) fn note_copyback(&mut self, from: Ppn, to: Ppn) {
         let submitted = self.submitted_so_far();
-        let (raid, tables) = (&mut self.up.up.raid, &self.up.ftl.tables);
-        let Some(errors) = &mut raid.errors else { return };
-        let copies = errors.copied(from, to, tables.block_of(to));
+        let WithFtl { ftl, up: WithRaid { raid: Raid { scrubbing, errors, .. }, .. }, .. } = &mut self.up;
+        let errors = errors.as_mut().expect("only devices with errors get here");
+        let copies = errors.copied(from, to, ftl.tables.block_of(to));
         self.flash.counters.copybacks_max = self.flash.counters.copybacks_max.max(copies.into());
-        let die = self.flash.die_of(tables.plane_of(to));
-        let Some(scrubber) = raid.scrubbing.dies.get(die as usize).filter(|scrubber| !scrubber.awake) else { return };
+        let die = self.flash.die_of(ftl.tables.plane_of(to));
+        let Some(scrubber) = scrubbing.dies.get(die as usize).filter(|scrubber| !scrubber.awake) else { return };
         if scrubber.may_begin_round(submitted) {
             self.scrub_later(die);
         } else {
-            raid.scrubbing.owe_a_round(die);
+            scrubbing.owe_a_round(die);
         }
     }
 
     /// A request has come: the scrubbers that have suspects left begin a new round.
     #[cold]
     pub(crate) fn wake_scrubbers(&mut self) {
-        let scrubbing = &mut self.up.up.raid.scrubbing;
-        scrubbing.is_due = false;
-        for die in 0..scrubbing.dies.len() as DieIx {
-            if self.up.up.raid.scrubbing.dies[die as usize].due {
-                self.scrub_later(die);
-            }
+        for die in self.up.up.raid.scrubbing.take_due() {
+            self.scrub_later(die);
         }
     }
 
@@ -101,12 +96,10 @@ where
             return self.scrub_later(die);
         }
         let next = self.next_to_scrub(die);
-        let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
-        let Some(ppn) = next else {
-            scrubber.awake = false;
-            return;
-        };
-        let tables = &self.up.ftl.tables;
+        let WithFtl { ftl: Ftl { tables, .. }, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        let scrubber = &mut raid.scrubbing.dies[die as usize];
+        scrubber.awake = next.is_some();
+        let Some(ppn) = next else { return };
         scrubber.begin_page(ppn, tables.erase_count(tables.block_of(ppn)));
         let (lpn, plane) = (tables.owner(ppn), tables.plane_of(ppn));
         let read = self.scrub_op(OpKind::Read, die, lpn, plane);
@@ -128,43 +121,34 @@ where
     fn next_to_scrub(&mut self, die: DieIx) -> Option<Ppn> {
         let g = &self.flash.device.geometry;
         let blocks = g.planes_per_die * g.blocks_per_plane;
-        let least = self.ask(|policies, _| policies.scrub.least_copybacks());
+        let (submitted, least) = (self.submitted_so_far(), self.ask(|policies, _| policies.scrub.least_copybacks()));
         loop {
-            let submitted = self.submitted_so_far();
-            let Raid { scrubbing, errors, .. } = &mut self.up.up.raid;
+            let WithFtl { ftl, up: WithRaid { raid: Raid { scrubbing, errors, .. }, .. }, .. } = &mut self.up;
             let errors = errors.as_mut().expect("scrubbers are for devices with errors");
             let scrubber = &mut scrubbing.dies[die as usize];
-            if let Some(page) = scrubber.next_due(&self.up.ftl.tables, errors, least) {
+            if let Some(page) = scrubber.next_due(&ftl.tables, errors, least) {
                 return Some(page);
             }
-            let mut suspects = std::mem::take(&mut scrubbing.suspects);
-            suspects.clear();
-            suspects.extend(errors.suspects(die * blocks..(die + 1) * blocks));
-            let takes = scrubber.takes_block(suspects.len(), submitted);
-            let next = takes.then(|| suspects[self.ask(|policies, view| policies.scrub.next_block(view, &suspects))]);
-            let suspects_left = !suspects.is_empty();
-            let Raid { scrubbing, errors, .. } = &mut self.up.up.raid;
-            scrubbing.suspects = suspects;
-            let scrubber = &mut scrubbing.dies[die as usize];
-            let Some(next) = next else {
-                scrubber.unseen = Unseen::NOTHING;
-                if suspects_left {
+            let suspects: Vec<BlockIx> = errors.suspects(die * blocks..(die + 1) * blocks).collect();
+            if !scrubber.takes_block(suspects.len(), submitted) {
+                if !suspects.is_empty() {
                     scrubbing.owe_a_round(die);
                 }
                 return None;
-            };
-            scrubber.unseen = self.up.ftl.tables.pages_of(next);
-            errors.as_mut().expect("scrubbers are for devices with errors").begin_look(next);
+            }
+            let next = suspects[self.ask(|policies, view| policies.scrub.next_block(view, &suspects))];
+            let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
+            raid.begin_look(die, next, &ftl.tables);
         }
     }
 
     /// An operation of a die's scrubber has ended.
     #[cold]
     pub(crate) fn scrub_op_done(&mut self, die: DieIx, op: u32) {
-        let entry = self.flash.ops[op as usize];
-        if entry.kind == OpKind::Program {
+        let reads_stripe = self.up.up.raid.scrubbing.dies[die as usize].reads_stripe();
+        if self.flash.ops[op as usize].kind == OpKind::Program {
             self.page_rewritten(die, op);
-        } else if self.up.up.raid.scrubbing.dies[die as usize].reads_stripe() {
+        } else if reads_stripe {
             self.stripe_page_read(die, op);
         } else {
             self.page_scrubbed(die, op);
@@ -177,14 +161,14 @@ where
     /// A page has passed the ECC.
     fn page_scrubbed(&mut self, die: DieIx, op: u32) {
         let Op { tag: lpn, ppn, plane, .. } = self.flash.ops[op as usize];
-        let raid = &mut self.up.up.raid;
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
         let scrubber = &mut raid.scrubbing.dies[die as usize];
         if ppn == NONE || scrubber.ppn != ppn {
             // It was written or moved while the read waited.
             scrubber.end_page();
             return;
         }
-        let found = raid.find_errors(&self.up.ftl.tables, lpn, ppn);
+        let found = raid.find_errors(&ftl.tables, lpn, ppn);
         let errors = raid.errors.as_mut().expect("scrubbers are for devices with errors");
         errors.checked(ppn);
         let correctable = errors.correctable();
@@ -200,37 +184,31 @@ where
         if rewrites && has_room {
             return self.rewrite_page(die, lpn, ppn);
         }
-        self.up.up.raid.leave_page(die, &self.up.ftl.tables, rewrites);
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        raid.leave_page(die, &ftl.tables, rewrites);
     }
 
     /// A page that could not be corrected is regenerated, if the rest of its stripe is on the flash.
     fn read_rest_of_stripe(&mut self, die: DieIx, lpn: Lpn) {
-        let (raid, tables) = (&mut self.up.up.raid, &self.up.ftl.tables);
+        let WithFtl { ftl: Ftl { tables, .. }, up: WithRaid { raid, .. }, .. } = &mut self.up;
         let rest = raid.rest_of_stripe(tables, lpn);
         if rest.is_empty() {
             // With parity, the stripe is on its way or moves.
             return raid.leave_page(die, tables, raid.rain.is_some());
         }
         raid.scrubbing.dies[die as usize].begin_stripe(rest.len(), place_of_pages(tables, &rest));
-        let reads: Vec<u32> = rest
-            .into_iter()
-            .map(|lpn| {
-                let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
-                self.scrub_op(OpKind::Read, die, lpn, plane)
-            })
-            .collect();
+        let plane_of = |lpn: Lpn| tables.plane_of(tables.lookup(lpn));
+        let places: Vec<(Lpn, PlaneIx)> = rest.into_iter().map(|lpn| (lpn, plane_of(lpn))).collect();
+        let reads: Vec<u32> = places.into_iter().map(|(lpn, plane)| self.scrub_op(OpKind::Read, die, lpn, plane)).collect();
         reads.into_iter().for_each(|read| self.enqueue(read));
     }
 
     fn stripe_page_read(&mut self, die: DieIx, op: u32) {
         let Op { tag: lpn, ppn, .. } = self.flash.ops[op as usize];
-        let (raid, tables) = (&mut self.up.up.raid, &self.up.ftl.tables);
-        let mut beyond = false;
-        if ppn != NONE {
-            let found = raid.find_errors(tables, lpn, ppn);
-            beyond = found.is_beyond;
-            self.flash.counters.corrected_bits += u64::from(found.corrected);
-        }
+        let WithFtl { ftl: Ftl { tables, .. }, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        let found = (ppn != NONE).then(|| raid.find_errors(tables, lpn, ppn));
+        let beyond = found.is_some_and(|found| found.is_beyond);
+        self.flash.counters.corrected_bits += found.map_or(0, |found| u64::from(found.corrected));
         self.flash.counters.uncorrectable_other += u64::from(beyond);
         let scrubber = &mut raid.scrubbing.dies[die as usize];
         let Some(can_regenerate) = scrubber.stripe_page_read(beyond) else { return };
@@ -258,19 +236,19 @@ where
 
     fn page_rewritten(&mut self, die: DieIx, op: u32) {
         let Op { tag: lpn, ppn, target, plane, .. } = self.flash.ops[op as usize];
-        if let Some(oracle) = &mut self.up.oracle {
+        let WithFtl { ftl, oracle, up: WithRaid { raid, .. } } = &mut self.up;
+        if let Some(oracle) = oracle {
             oracle.program(op, target);
         }
         self.flash.counters.scrub_rewrites += 1;
-        self.up.ftl.tables.commit_move(lpn, ppn, target);
-        self.up.up.raid.scrubbing.dies[die as usize].end_page();
+        ftl.tables.commit_move(lpn, ppn, target);
+        raid.scrubbing.dies[die as usize].end_page();
         self.consider_gc(plane);
     }
 
     /// The scrubbers of a drive, if its design scrubs.
     pub(crate) fn prepare_scrubbers(&mut self) {
-        let pause: Option<Ns> = self.ask(|policies, _| policies.scrub.pause_ns());
-        if pause.is_some() {
+        if self.ask(|policies, _| policies.scrub.pause_ns()).is_some() {
             self.up.up.raid.scrubbing = Scrubbing::asleep(self.flash.device.geometry.dies());
         }
     }
@@ -294,7 +272,8 @@ where
     fn is_still_wanted(&self, op: u32) -> bool {
         let Op { owner, tag: lpn, .. } = self.flash.ops[op as usize];
         let Owner::Scrub(die) = owner else { return true };
-        self.up.up.raid.scrubbing.dies[die as usize].is_where_it_was(&self.up.ftl.tables, lpn)
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
+        raid.scrubbing.dies[die as usize].is_where_it_was(&ftl.tables, lpn)
     }
 
     /// A program of the scrubber, in no line, is not needed any more, or finds no room.
@@ -303,9 +282,9 @@ where
         let Op { owner, tag: lpn, .. } = self.flash.ops[op as usize];
         let Owner::Scrub(die) = owner else { unreachable!("only scrubbers give up") };
         self.flash.ops.remove(op);
-        let (raid, tables) = (&mut self.up.up.raid, &self.up.ftl.tables);
-        let is_there = raid.scrubbing.dies[die as usize].is_where_it_was(tables, lpn);
-        raid.leave_page(die, tables, is_there);
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        let is_there = raid.scrubbing.dies[die as usize].is_where_it_was(&ftl.tables, lpn);
+        raid.leave_page(die, &ftl.tables, is_there);
         self.scrub_later(die);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ftl::Tables;
 use crate::ftl::walk::Unseen;
-use crate::ids::{BlockIx, DieIx, Lpn, NONE, Ppn};
+use crate::ids::{DieIx, Lpn, NONE, Ppn};
 use crate::media::errors::PageErrors;
 
 /// The scrubbers of all dies.
@@ -10,8 +10,6 @@ use crate::media::errors::PageErrors;
 pub(crate) struct Scrubbing {
     /// One for each die; none where nothing is scrubbed.
     pub(super) dies: Vec<Scrubber>,
-    /// A scratch list, kept so that nothing is allocated each time.
-    pub(super) suspects: Vec<BlockIx>,
     /// Some of them wait for the next request.
     pub(super) is_due: bool,
 }
@@ -26,6 +24,12 @@ impl Scrubbing {
     #[inline]
     pub fn is_due(&self) -> bool {
         self.is_due
+    }
+
+    /// Those that waited for the request that has come now.
+    pub(super) fn take_due(&mut self) -> Vec<DieIx> {
+        self.is_due = false;
+        (0..self.dies.len() as DieIx).filter(|&die| self.dies[die as usize].due).collect()
     }
 
     /// A die has suspects left: the next request wakes its scrubber.
@@ -76,8 +80,10 @@ impl Scrubber {
         self.requests_then != submitted
     }
 
-    /// A block is needed of so many that are suspect. Returns whether its round, which may begin now, has one left.
+    /// A block is needed of so many that are suspect, after the former one. Returns whether its round, which may begin now, has one
+    /// left.
     pub(super) fn takes_block(&mut self, suspects: usize, submitted: u64) -> bool {
+        self.unseen = Unseen::NOTHING;
         if self.left == 0 && self.may_begin_round(submitted) {
             (self.left, self.requests_then) = (suspects, submitted);
         }

@@ -4,7 +4,7 @@ use crate::buffer::write_buffer::{WaitingWrite, WriteBuffer};
 use crate::device::Device;
 use crate::flash::op::Owner;
 use crate::ftl::{FETCHED_AT_ONCE, Tables};
-use crate::ids::{DieIx, Lpn, NONE, Ppn};
+use crate::ids::{BlockIx, DieIx, Lpn, NONE, Ppn};
 use crate::media::errors::{Found, PageErrors};
 use crate::raid::active::{Rain, StripeWrite};
 use crate::raid::job::Job;
@@ -122,6 +122,12 @@ impl Raid {
         let (_, members) = rain.stripes.members(stripe);
         let pages = (0..=members).map(|place| rain.stripes.page_in(stripe, place));
         pages.filter(|&page| page != lpn && tables.lookup(page) != NONE).collect()
+    }
+
+    /// A die's scrubber begins to look through a block.
+    pub(super) fn begin_look(&mut self, die: DieIx, block: BlockIx, tables: &Tables) {
+        self.scrubbing.dies[die as usize].unseen = tables.pages_of(block);
+        self.errors.as_mut().expect("scrubbers are for devices with errors").begin_look(block);
     }
 
     /// A page that a read brought for an owner could not be corrected. What becomes of it is only counted.
