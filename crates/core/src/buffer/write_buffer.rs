@@ -7,24 +7,26 @@ use crate::attribution::parts::Attribution;
 use crate::attribution::slot_waits::{Holder, SlotWaits};
 use crate::device::Device;
 use crate::ids::{Lpn, NONE};
-use crate::mem::prefetch;
+use crate::slab::{Keyed, Node, Order};
 use crate::units::Ns;
 use std::collections::VecDeque;
+
+/// The sectors of a page in the buffer. While a program of the page is under way, of the sectors in flight or of some that were given
+/// up meanwhile, the entry is not in the order of writing: then `older` is `IN_FLIGHT`, and `newer` the program.
+#[derive(Debug)]
+struct Sectors {
+    dirty: u64,
+    flight: u64,
+}
 
 /// One page in the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub lpn: Lpn,
-    /// The next entry of the same bucket.
-    next: u32,
     /// Sectors written and not in flight.
     pub dirty: u64,
     /// Sectors in flight to the flash.
     pub flight: u64,
-    /// The neighbours in order of writing. While a program of the page is under way, of the sectors in flight or of some that
-    /// were given up meanwhile, the entry is not in that order: then `older` is `IN_FLIGHT`, and `newer` the program.
-    newer: u32,
-    older: u32,
 }
 
 /// In place of the next older entry: a program of the page is under way.
@@ -74,21 +76,15 @@ const ASKED_OF_ONE_IN: u32 = 8;
 
 /// Buckets for each page of capacity: most reads ask for a page that is not in the buffer, and find an empty bucket.
 const BUCKETS_PER_PAGE: usize = 4;
-/// Neighbouring pages whose buckets are neighbours, as a power of two.
-const NEIGHBOURS_SHIFT: u32 = 4;
 
 /// The write buffer.
 #[derive(Debug)]
 pub(crate) struct WriteBuffer {
     capacity: u32,
     flush_above: u32,
-    /// The first entry of each bucket; a power of two of them. Own code and not a library's table, because the buckets of
-    /// coming requests can be fetched ahead, and neighbouring pages share a cache line.
-    buckets: Vec<u32>,
-    entries: Vec<Entry>,
-    free: Vec<u32>,
-    newest: u32,
-    oldest: u32,
+    entries: Keyed<Sectors>,
+    /// Those that are not in flight, in the order of writing.
+    written: Order,
     in_flight: u32,
     /// The most pages that the host may have in it now: the capacity, less what parity has or may need.
     room: u32,
@@ -112,11 +108,8 @@ impl WriteBuffer {
         Self {
             capacity,
             flush_above: (u64::from(capacity) * u64::from(device.ram.flush_above_percent) / 100) as u32,
-            buckets: vec![NONE; (capacity as usize * BUCKETS_PER_PAGE).next_power_of_two().max(1 << NEIGHBOURS_SHIFT)],
-            entries: Vec::with_capacity(capacity as usize),
-            free: Vec::new(),
-            newest: NONE,
-            oldest: NONE,
+            entries: Keyed::new(capacity as usize, capacity as usize * BUCKETS_PER_PAGE),
+            written: Order::EMPTY,
             in_flight: 0,
             room: capacity,
             waiting: VecDeque::new(),
@@ -235,7 +228,7 @@ impl WriteBuffer {
     }
 
     pub fn occupied(&self) -> u32 {
-        (self.entries.len() - self.free.len()) as u32
+        self.entries.len() as u32
     }
 
     pub fn in_flight(&self) -> u32 {
@@ -246,73 +239,36 @@ impl WriteBuffer {
         self.exists() && self.occupied() >= self.room
     }
 
-    pub fn entry(&self, index: u32) -> &Entry {
-        &self.entries[index as usize]
+    pub fn entry(&self, index: u32) -> Entry {
+        let Node { key: lpn, item: Sectors { dirty, flight }, .. } = self.entries[index];
+        Entry { lpn, dirty, flight }
     }
 
     /// The first pages of those that would be flushed next.
     pub fn oldest_lpns(&self, count: usize) -> impl Iterator<Item = Lpn> + '_ {
-        let entry = |index: u32| (index != NONE).then(|| &self.entries[index as usize]);
-        std::iter::successors(entry(self.oldest), move |oldest| entry(oldest.newer)).map(|entry| entry.lpn).take(count)
+        self.entries.in_order(self.written).map(|index| self.entries[index].key).take(count)
     }
 
     /// The entry of a page and the sectors that it has.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<(u32, u64)> {
-        let index = self.index_of(lpn)?;
-        let entry = &self.entries[index as usize];
-        Some((index, entry.dirty | entry.flight))
+        let index = self.entries.find(lpn)?;
+        let Sectors { dirty, flight } = self.entries[index].item;
+        Some((index, dirty | flight))
     }
 
     /// Brings the bucket of a page near.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
-        prefetch(&self.buckets, self.bucket(lpn));
-    }
-
-    #[inline]
-    fn bucket(&self, lpn: Lpn) -> usize {
-        let neighbourhood = (lpn >> NEIGHBOURS_SHIFT).wrapping_mul(0x9e37_79b9);
-        let within = lpn & ((1 << NEIGHBOURS_SHIFT) - 1);
-        // The product's upper half is the well-mixed one.
-        (neighbourhood.rotate_right(16) << NEIGHBOURS_SHIFT | within) as usize & (self.buckets.len() - 1)
-    }
-
-    #[inline]
-    fn index_of(&self, lpn: Lpn) -> Option<u32> {
-        let mut index = self.buckets[self.bucket(lpn)];
-        while index != NONE {
-            let entry = &self.entries[index as usize];
-            if entry.lpn == lpn {
-                return Some(index);
-            }
-            index = entry.next;
-        }
-        None
-    }
-
-    /// Takes an entry out of its bucket.
-    fn forget(&mut self, index: u32) {
-        let Entry { lpn, next, .. } = self.entries[index as usize];
-        let bucket = self.bucket(lpn);
-        let mut at = self.buckets[bucket];
-        if at == index {
-            self.buckets[bucket] = next;
-            return;
-        }
-        while self.entries[at as usize].next != index {
-            at = self.entries[at as usize].next;
-        }
-        self.entries[at as usize].next = next;
+        self.entries.prefetch(lpn);
     }
 
     /// Writes sectors of a page.
     pub fn insert(&mut self, lpn: Lpn, sectors: u64) -> Insert {
-        if let Some(index) = self.index_of(lpn) {
-            let entry = &mut self.entries[index as usize];
-            entry.dirty |= sectors;
-            if entry.older != IN_FLIGHT {
-                self.unlink(index);
+        if let Some(index) = self.entries.find(lpn) {
+            self.entries[index].item.dirty |= sectors;
+            if !self.is_in_flight(index) {
+                self.entries.unlink(&mut self.written, index);
                 self.link_newest(index);
             }
             return Insert::Merged(index);
@@ -321,19 +277,7 @@ impl WriteBuffer {
             self.closed = true;
             return Insert::Full;
         }
-        let bucket = self.bucket(lpn);
-        let entry = Entry { lpn, next: self.buckets[bucket], dirty: sectors, flight: 0, newer: NONE, older: NONE };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.entries[index as usize] = entry;
-                index
-            }
-            None => {
-                self.entries.push(entry);
-                (self.entries.len() - 1) as u32
-            }
-        };
-        self.buckets[bucket] = index;
+        let index = self.entries.insert(lpn, Sectors { dirty: sectors, flight: 0 });
         self.link_newest(index);
         Insert::Added(index)
     }
@@ -350,12 +294,9 @@ impl WriteBuffer {
     }
 
     fn flush_oldest(&mut self) -> Option<u32> {
-        if self.oldest == NONE {
-            return None;
-        }
-        let index = self.oldest;
-        self.destage(index);
-        Some(index)
+        let oldest = Some(self.written.oldest).filter(|&oldest| oldest != NONE)?;
+        self.destage(oldest);
+        Some(oldest)
     }
 
     /// Whether pages must leave: occupancy beyond what is in flight exceeds the threshold.
@@ -365,16 +306,16 @@ impl WriteBuffer {
 
     /// Marks the dirty sectors of an entry as in flight.
     pub fn destage(&mut self, index: u32) {
-        self.unlink(index);
-        let entry = &mut self.entries[index as usize];
-        entry.flight = std::mem::take(&mut entry.dirty);
+        self.entries.unlink(&mut self.written, index);
+        let entry = &mut self.entries[index];
+        entry.item.flight = std::mem::take(&mut entry.item.dirty);
         entry.older = IN_FLIGHT;
         self.in_flight += 1;
     }
 
     /// Sectors of a page in flight that were read from its old copy are in RAM now too.
     pub fn complete_flight(&mut self, index: u32, sectors: u64) {
-        self.entries[index as usize].flight = sectors;
+        self.entries[index].item.flight = sectors;
     }
 
     /// Replaces the pages above which it flushes.
@@ -385,12 +326,10 @@ impl WriteBuffer {
 
     /// Forgets the dirty sectors of a page; those in flight stay. Returns whether there were any.
     pub fn drop_dirty(&mut self, lpn: Lpn) -> bool {
-        let Some(index) = self.index_of(lpn) else { return false };
-        let entry = &mut self.entries[index as usize];
-        let dropped = std::mem::take(&mut entry.dirty) != 0;
-        if entry.older != IN_FLIGHT {
-            self.unlink(index);
-            self.free(index);
+        let Some(index) = self.entries.find(lpn) else { return false };
+        let dropped = std::mem::take(&mut self.entries[index].item.dirty) != 0;
+        if !self.is_in_flight(index) {
+            self.free_written(index);
         }
         dropped
     }
@@ -398,7 +337,7 @@ impl WriteBuffer {
     /// Records the end of a flush. Returns whether the entry became free.
     pub fn flushed(&mut self, index: u32) -> bool {
         self.in_flight -= 1;
-        let entry = &mut self.entries[index as usize];
+        let entry = &mut self.entries[index].item;
         entry.flight = 0;
         if entry.dirty != 0 {
             self.link_newest(index);
@@ -410,22 +349,17 @@ impl WriteBuffer {
 
     /// The entries that are taken, those that are on their way first and then those written longest ago.
     pub fn taken(&self) -> Vec<u32> {
-        let mut is_free = vec![false; self.entries.len()];
-        self.free.iter().for_each(|&free| is_free[free as usize] = true);
-        let on_their_way =
-            (0..self.entries.len() as u32).filter(|&index| !is_free[index as usize] && self.entries[index as usize].older == IN_FLIGHT);
-        let link = |index: u32| (index != NONE).then_some(index);
-        let in_order = std::iter::successors(link(self.oldest), move |&index| link(self.entries[index as usize].newer));
-        on_their_way.chain(in_order).collect()
+        let on_their_way = self.entries.indices().filter(|&index| self.is_in_flight(index));
+        on_their_way.chain(self.entries.in_order(self.written)).collect()
     }
 
     /// The program of an entry will not end: its sectors in flight wait for the next flush, before all others, unless they are
     /// `given_up`. Returns those that came back, or nothing if the entry is free now.
     pub fn return_flight(&mut self, index: u32, given_up: bool) -> Option<u64> {
-        crate::check!(self.entries[index as usize].older == IN_FLIGHT, "an entry that is on its way");
+        crate::check!(self.is_in_flight(index), "an entry that is on its way");
         self.in_flight -= 1;
         self.reopen();
-        let entry = &mut self.entries[index as usize];
+        let entry = &mut self.entries[index].item;
         let flight = if given_up { 0 } else { entry.flight & !entry.dirty };
         entry.dirty |= flight;
         entry.flight = 0;
@@ -433,13 +367,7 @@ impl WriteBuffer {
             self.free(index);
             return None;
         }
-        entry.older = NONE;
-        entry.newer = self.oldest;
-        match self.oldest {
-            NONE => self.newest = index,
-            oldest => self.entries[oldest as usize].older = index,
-        }
-        self.oldest = index;
+        self.entries.push_oldest(&mut self.written, index);
         Some(flight)
     }
 
@@ -447,65 +375,49 @@ impl WriteBuffer {
     pub fn forget_all_of(&mut self, index: u32) {
         if self.is_in_flight(index) {
             self.in_flight -= 1;
+            self.free(index);
         } else {
-            self.unlink(index);
+            self.free_written(index);
         }
-        let entry = &mut self.entries[index as usize];
-        (entry.dirty, entry.flight) = (0, 0);
-        self.free(index);
     }
 
     /// Whether an entry is on its way to the flash.
     pub fn is_in_flight(&self, index: u32) -> bool {
-        self.entries[index as usize].older == IN_FLIGHT
+        self.entries[index].older == IN_FLIGHT
     }
 
     /// Notes which program carries an entry to the flash.
     #[inline]
     pub fn set_program(&mut self, index: u32, program: u32) {
-        self.entries[index as usize].newer = program;
+        self.entries[index].newer = program;
     }
 
     /// Forgets what the buffer has of a page.
     pub fn drop_page(&mut self, lpn: Lpn) -> Dropped {
-        let Some((index, _)) = self.find(lpn) else { return Dropped::Absent };
-        let entry = &mut self.entries[index as usize];
-        (entry.dirty, entry.flight) = (0, 0);
+        let Some(index) = self.entries.find(lpn) else { return Dropped::Absent };
+        let entry = &mut self.entries[index];
+        entry.item = Sectors { dirty: 0, flight: 0 };
         if entry.older == IN_FLIGHT {
             return Dropped::InFlight(entry.newer);
         }
-        self.unlink(index);
-        self.free(index);
+        self.free_written(index);
         Dropped::Freed
     }
 
+    /// Frees an entry that is in the order of writing.
+    fn free_written(&mut self, index: u32) {
+        self.entries.unlink(&mut self.written, index);
+        self.free(index);
+    }
+
     fn free(&mut self, index: u32) {
-        self.forget(index);
-        self.free.push(index);
+        self.entries.remove(index);
         self.reopen();
     }
 
     fn link_newest(&mut self, index: u32) {
         self.reopen();
-        self.entries[index as usize].older = self.newest;
-        self.entries[index as usize].newer = NONE;
-        match self.newest {
-            NONE => self.oldest = index,
-            newest => self.entries[newest as usize].newer = index,
-        }
-        self.newest = index;
-    }
-
-    fn unlink(&mut self, index: u32) {
-        let Entry { newer, older, .. } = self.entries[index as usize];
-        match newer {
-            NONE => self.newest = older,
-            newer => self.entries[newer as usize].older = older,
-        }
-        match older {
-            NONE => self.oldest = newer,
-            older => self.entries[older as usize].newer = newer,
-        }
+        self.entries.push_newest(&mut self.written, index);
     }
 }
 

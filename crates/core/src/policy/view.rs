@@ -204,7 +204,7 @@ impl<'a> View<'a> {
     /// way.
     pub fn dirty_stripes(self, group: u32, full: bool) -> impl Iterator<Item = DirtyStripe> + 'a {
         let items = self.raid.rain.as_ref().map(|rain| rain.active().in_order(group, full));
-        items.into_iter().flatten().map(|item| DirtyStripe { stripe: item.stripe, dirty: item.dirty, written: item.written })
+        items.into_iter().flatten().map(|(stripe, item)| DirtyStripe { stripe, dirty: item.dirty, written: item.written })
     }
     /// The planes that a stripe's dirty pages and its parity go to.
     pub fn targets(self, dirty: &DirtyStripe) -> impl Iterator<Item = PlaneIx> + use<'a> {

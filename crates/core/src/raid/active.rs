@@ -8,7 +8,7 @@
 
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::oracle::{Content, Oracle};
-use crate::slab::Slab;
+use crate::slab::{Keyed, Node, Order, Slab};
 use crate::stripes::Stripes;
 use crate::units::Ns;
 
@@ -27,12 +27,7 @@ pub struct Violation {
 /// A stripe that is in the buffer, on its way to the flash or being read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ActiveStripe {
-    pub stripe: u32,
-    /// The next in the same bucket.
-    next: u32,
-    /// The neighbours in the order of writing, and the list: only while it can leave.
-    newer: u32,
-    older: u32,
+    /// The list that it is in; `NONE` unless it can leave.
     list: u32,
     /// Host's pages with sectors that are not on their way, one bit for each member.
     pub dirty: u32,
@@ -49,11 +44,9 @@ pub(crate) struct ActiveStripe {
 /// The stripes that are in the buffer, on their way or being read, and the order in which they were written.
 #[derive(Debug)]
 pub(crate) struct ActiveStripes {
-    buckets: Vec<u32>,
-    items: Slab<ActiveStripe>,
-    /// For each group, and for partial and full stripes: the newest and the oldest.
-    newest: Vec<u32>,
-    oldest: Vec<u32>,
+    items: Keyed<ActiveStripe>,
+    /// For each group, the partial and the full stripes that can leave, in the order of writing.
+    lists: Vec<Order>,
     writes: u64,
 }
 
@@ -64,131 +57,73 @@ pub(crate) fn all(members: u32) -> u32 {
 
 impl ActiveStripes {
     fn new(groups: u32, buffer_pages: u32) -> Self {
-        let lists = 2 * groups as usize;
-        Self {
-            buckets: vec![NONE; (buffer_pages as usize * 2).next_power_of_two()],
-            items: Slab::with_capacity(buffer_pages as usize),
-            newest: vec![NONE; lists],
-            oldest: vec![NONE; lists],
-            writes: 0,
-        }
-    }
-
-    fn bucket(&self, stripe: u32) -> usize {
-        stripe.wrapping_mul(0x9e37_79b9).rotate_right(16) as usize & (self.buckets.len() - 1)
+        let pages = buffer_pages as usize;
+        Self { items: Keyed::new(pages, 2 * pages), lists: vec![Order::EMPTY; 2 * groups as usize], writes: 0 }
     }
 
     /// The place of a stripe, if it is active.
     #[inline]
     pub fn find(&self, stripe: u32) -> Option<u32> {
-        let mut index = self.buckets[self.bucket(stripe)];
-        while index != NONE {
-            let item = &self.items[index as usize];
-            if item.stripe == stripe {
-                return Some(index);
-            }
-            index = item.next;
-        }
-        None
+        self.items.find(stripe)
     }
 
     pub fn get(&self, index: u32) -> &ActiveStripe {
-        &self.items[index as usize]
+        &self.items[index].item
     }
 
     pub fn get_mut(&mut self, index: u32) -> &mut ActiveStripe {
-        &mut self.items[index as usize]
+        &mut self.items[index].item
     }
 
     /// The place of a stripe, which becomes active if it was not.
     pub fn activate(&mut self, stripe: u32) -> u32 {
-        if let Some(index) = self.find(stripe) {
-            return index;
-        }
-        let bucket = self.bucket(stripe);
-        let item = ActiveStripe {
-            stripe,
-            next: self.buckets[bucket],
-            newer: NONE,
-            older: NONE,
-            list: NONE,
-            dirty: 0,
-            stripe_write: NONE,
-            generation: 0,
-            readers: [0, 0],
-            written: 0,
-        };
-        let index = self.items.insert(item);
-        self.buckets[bucket] = index;
-        index
+        self.find(stripe).unwrap_or_else(|| {
+            let item = ActiveStripe { list: NONE, dirty: 0, stripe_write: NONE, generation: 0, readers: [0, 0], written: 0 };
+            self.items.insert(stripe, item)
+        })
     }
 
     /// Forgets a stripe that nothing is known of any more.
     pub fn deactivate_if_idle(&mut self, index: u32) {
-        let item = self.items[index as usize];
-        if item.dirty != 0 || item.stripe_write != NONE || item.readers != [0, 0] {
-            return;
+        let item = self.get(index);
+        if item.dirty == 0 && item.stripe_write == NONE && item.readers == [0, 0] {
+            self.items.remove(index);
         }
-        let bucket = self.bucket(item.stripe);
-        let mut at = self.buckets[bucket];
-        if at == index {
-            self.buckets[bucket] = item.next;
-        } else {
-            while self.items[at as usize].next != index {
-                at = self.items[at as usize].next;
-            }
-            self.items[at as usize].next = item.next;
-        }
-        self.items.remove(index);
     }
 
     /// Notes that a page of a stripe was written, or, with `dirty` 0, only that it may leave again.
-    pub fn written(&mut self, index: u32, dirty: u32, group: u32, members: u32) {
+    pub fn written(&mut self, index: u32, dirty: u32, stripes: &Stripes) {
         self.unlist(index);
         self.writes += 1;
-        let item = &mut self.items[index as usize];
+        let Node { key: stripe, item, .. } = &mut self.items[index];
         item.dirty |= dirty;
         item.written = self.writes;
         if item.stripe_write != NONE || item.dirty == 0 {
             return;
         }
-        let list = 2 * group + u32::from(item.dirty == all(members));
-        item.list = list;
-        item.newer = NONE;
-        item.older = std::mem::replace(&mut self.newest[list as usize], index);
-        match item.older {
-            NONE => self.oldest[list as usize] = index,
-            older => self.items[older as usize].newer = index,
-        }
+        let (_, members) = stripes.members(*stripe);
+        item.list = 2 * stripes.group_of(*stripe) + u32::from(item.dirty == all(members));
+        let list = &mut self.lists[item.list as usize];
+        self.items.push_newest(list, index);
     }
 
     /// Takes a stripe out of the order of writing.
     pub fn unlist(&mut self, index: u32) {
-        let item = &mut self.items[index as usize];
-        let list = std::mem::replace(&mut item.list, NONE);
-        let (newer, older) = (item.newer, item.older);
-        if list == NONE {
-            return;
-        }
-        match newer {
-            NONE => self.newest[list as usize] = older,
-            newer => self.items[newer as usize].older = older,
-        }
-        match older {
-            NONE => self.oldest[list as usize] = newer,
-            older => self.items[older as usize].newer = newer,
+        let list = std::mem::replace(&mut self.get_mut(index).list, NONE);
+        if let Some(list) = self.lists.get_mut(list as usize) {
+            self.items.unlink(list, index);
         }
     }
 
-    /// The stripes of a group that can leave, full or partial, from the one written longest ago.
-    pub fn in_order(&self, group: u32, full: bool) -> impl Iterator<Item = &ActiveStripe> {
-        let get = |index: u32| (index != NONE).then(|| &self.items[index as usize]);
-        std::iter::successors(get(self.oldest[(2 * group + u32::from(full)) as usize]), move |item| get(item.newer))
+    /// The stripes of a group that can leave, full or partial, from the one written longest ago, each with its number.
+    pub fn in_order(&self, group: u32, full: bool) -> impl Iterator<Item = (u32, &ActiveStripe)> {
+        let list = self.lists[(2 * group + u32::from(full)) as usize];
+        self.items.in_order(list).map(|index| (self.items[index].key, &self.items[index].item))
     }
 
     /// The number of active stripes.
     pub fn len(&self) -> usize {
-        self.items.in_use()
+        self.items.len()
     }
 }
 
@@ -210,8 +145,6 @@ pub(crate) struct StripeWrite {
     pub deferred: u32,
     /// The parity is computed and in RAM.
     pub ready: bool,
-    /// It is ready, and waits until nobody reads the old generation any more.
-    pub waits_for_readers: bool,
     /// With an oracle: what is programmed, by place in the stripe, parity last.
     pub contents: Vec<Option<Content>>,
     /// The old parity is among what is read, for its own sake.
@@ -234,12 +167,16 @@ impl StripeWrite {
             pending: 0,
             deferred: 0,
             ready: false,
-            waits_for_readers: false,
             contents: Vec::new(),
             subtracts: false,
             read_sum: Content::Uniform(0),
             clean_sum: Content::Uniform(0),
         }
+    }
+
+    /// Whether its parity is in RAM and its programs have not started: somebody reads the old generation.
+    fn waits_for_readers(&self) -> bool {
+        self.ready && self.pending == 0
     }
 
     /// With an oracle: an old page has been read, that of a member, or without one the parity.
@@ -313,8 +250,8 @@ pub(crate) struct Rain {
     pub(super) parity_pages: u32,
     /// Operations of stripe writes that have not ended; one for each that is between two stages.
     pub(super) steps_under_way: u32,
-    /// Programs that wait in RAM for the GC of their plane, by plane.
-    pub(super) deferred_at: Vec<Vec<u32>>,
+    /// Programs that wait in RAM for the GC of their plane, by plane, each behind its stripe write.
+    pub(super) deferred_at: Vec<Vec<(u32, u32)>>,
     /// All of them.
     pub(super) deferred: u32,
     /// Pages of stripe writes that wait for GCs.
@@ -439,8 +376,7 @@ impl Rain {
     pub fn take_back(&mut self, stripe_write: StripeWrite) {
         let stripe = stripe_write.stripe;
         let active = self.active.activate(stripe);
-        let stripe_write =
-            self.stripe_writes.insert(StripeWrite { active, pending: 0, deferred: 0, waits_for_readers: false, ..stripe_write });
+        let stripe_write = self.stripe_writes.insert(StripeWrite { active, pending: 0, deferred: 0, ..stripe_write });
         let item = self.active.get_mut(active);
         (item.stripe_write, item.generation) = (stripe_write, 1);
         self.parity_pages += 1;
@@ -457,11 +393,10 @@ impl Rain {
 
     /// A stripe has arrived on the flash: it may leave again.
     pub(super) fn end_stripe_write(&mut self, stripe_write: u32) {
-        let StripeWrite { active, stripe, .. } = self.stripe_writes[stripe_write as usize];
+        let StripeWrite { active, .. } = self.stripe_writes[stripe_write as usize];
         self.stripe_writes.remove(stripe_write);
         self.active.get_mut(active).stripe_write = NONE;
-        let (_, members) = self.stripes.members(stripe);
-        self.active.written(active, 0, self.stripes.group_of(stripe), members);
+        self.active.written(active, 0, &self.stripes);
         self.active.deactivate_if_idle(active);
     }
 
@@ -478,7 +413,7 @@ impl Rain {
 
     /// A program of a stripe write waits for the GC of its plane.
     pub(super) fn defer(&mut self, stripe_write: u32, program: u32, plane: PlaneIx) {
-        self.deferred_at[plane as usize].push(program);
+        self.deferred_at[plane as usize].push((stripe_write, program));
         self.deferred += 1;
         let destaged = &mut self.stripe_writes[stripe_write as usize];
         destaged.deferred += 1;
@@ -487,24 +422,26 @@ impl Rain {
         }
     }
 
-    /// A program of a stripe write no longer waits for a GC.
-    pub(super) fn undefer(&mut self, stripe_write: u32) {
-        self.deferred -= 1;
-        let destaged = &mut self.stripe_writes[stripe_write as usize];
-        destaged.deferred -= 1;
-        if destaged.deferred == 0 {
-            self.retained_pages -= destaged.members.count_ones();
+    /// Programs of stripe writes no longer wait for the GC of a plane. Returns them, each behind its stripe write.
+    pub(super) fn undefer(&mut self, plane: PlaneIx) -> Vec<(u32, u32)> {
+        let programs = std::mem::take(&mut self.deferred_at[plane as usize]);
+        self.deferred -= programs.len() as u32;
+        for &(stripe_write, _) in &programs {
+            let destaged = &mut self.stripe_writes[stripe_write as usize];
+            destaged.deferred -= 1;
+            if destaged.deferred == 0 {
+                self.retained_pages -= destaged.members.count_ones();
+            }
         }
+        programs
     }
 
     /// The new parity of a stripe write is in RAM: the next generation of its stripe begins. Returns whether its programs may start;
     /// otherwise they wait until nobody reads the former one.
     pub(super) fn begin_generation(&mut self, stripe_write: u32) -> bool {
-        let destaged = &mut self.stripe_writes[stripe_write as usize];
-        let item = self.active.get_mut(destaged.active);
+        let item = self.active.get_mut(self.stripe_writes[stripe_write as usize].active);
         let readers = item.readers[(item.generation & 1) as usize];
         item.generation += 1;
-        destaged.waits_for_readers = readers > 0;
         readers == 0
     }
 
@@ -524,7 +461,7 @@ impl Rain {
         let free = *readers == 0 && item.generation == generation.wrapping_add(1);
         let stripe_write = item.stripe_write;
         self.active.deactivate_if_idle(active);
-        let waits = free && stripe_write != NONE && self.stripe_writes[stripe_write as usize].waits_for_readers;
+        let waits = free && stripe_write != NONE && self.stripe_writes[stripe_write as usize].waits_for_readers();
         waits.then_some(stripe_write)
     }
 
@@ -546,19 +483,15 @@ impl Rain {
 
     /// Notes that a page was written into the buffer.
     pub fn note_dirty(&mut self, lpn: Lpn) {
-        let stripe = self.stripes.of(lpn);
-        let index = self.active.activate(stripe);
-        let (_, members) = self.stripes.members(stripe);
-        self.active.written(index, 1 << self.stripes.member_of(lpn), self.stripes.group_of(stripe), members);
+        let index = self.active.activate(self.stripes.of(lpn));
+        self.active.written(index, 1 << self.stripes.member_of(lpn), &self.stripes);
     }
 
     /// Notes that a dirty page was dropped from the buffer.
     pub fn note_dropped(&mut self, lpn: Lpn) {
-        let stripe = self.stripes.of(lpn);
-        let Some(index) = self.active.find(stripe) else { return };
+        let Some(index) = self.active.find(self.stripes.of(lpn)) else { return };
         self.active.get_mut(index).dirty &= !(1 << self.stripes.member_of(lpn));
-        let (_, members) = self.stripes.members(stripe);
-        self.active.written(index, 0, self.stripes.group_of(stripe), members);
+        self.active.written(index, 0, &self.stripes);
         self.active.deactivate_if_idle(index);
     }
 
@@ -599,7 +532,7 @@ mod tests {
     }
 
     fn order(rain: &Rain, group: u32, full: bool) -> Vec<u32> {
-        rain.active.in_order(group, full).map(|item| item.stripe).collect()
+        rain.active.in_order(group, full).map(|(stripe, _)| stripe).collect()
     }
 
     #[test]
@@ -625,7 +558,7 @@ mod tests {
         rain.note_dirty(1);
         assert_eq!(order(&rain, 0, false), Vec::<u32>::new());
         rain.active.get_mut(index).stripe_write = NONE;
-        rain.active.written(index, 0, 0, 3);
+        rain.active.written(index, 0, &rain.stripes);
         assert_eq!(order(&rain, 0, false), [0]);
     }
 

@@ -198,7 +198,7 @@ where
             buffer.explain(self.flash.traits.assembles, self.flash.attribution(op));
         }
         if entry.kind == OpKind::Program {
-            if last && destaged.deferred == 0 {
+            if last {
                 self.stripe_write_done(stripe_write);
             }
             return;
@@ -239,7 +239,6 @@ where
     pub(crate) fn program_stripe_write(&mut self, stripe_write: u32) {
         let rain = self.rain();
         let destaged = &mut rain.stripe_writes[stripe_write as usize];
-        destaged.waits_for_readers = false;
         let (stripe, written) = (destaged.stripe, destaged.members);
         let (first, members) = rain.stripes.members(stripe);
         let parity = rain.stripes.parity(stripe);
@@ -282,24 +281,12 @@ where
     /// The GC of a plane has ended: the programs that were deferred for it are enqueued.
     #[cold]
     pub(super) fn undefer(&mut self, plane: PlaneIx) {
-        let mut programs = std::mem::take(&mut self.rain().deferred_at[plane as usize]);
-        for &program in &programs {
-            let Owner::StripeWrite(stripe_write) = self.flash.ops[program as usize].owner else {
-                unreachable!("only stripe writes defer pages")
-            };
-            self.rain().undefer(stripe_write);
-        }
-        for &program in &programs {
+        let Some(rain) = &mut self.up.up.raid.rain else { return };
+        for (_, program) in rain.undefer(plane) {
             let mut deferral = Attribution::default();
             deferral.add(DIE + TrafficClass::GcLock as usize, self.flash.now - self.flash.ops[program as usize].since);
             self.up.up.raid.buffer.explain(false, &deferral);
             self.enqueue(program);
-        }
-        programs.clear();
-        let kept = &mut self.rain().deferred_at[plane as usize];
-        if kept.is_empty() {
-            // The list's memory is used again.
-            *kept = programs;
         }
         self.flush_stripes(0);
     }

@@ -45,7 +45,7 @@ where
     }
 
     pub(crate) fn flush(&mut self, entry: u32) {
-        let flushed = *self.up.up.raid.buffer.entry(entry);
+        let flushed = self.up.up.raid.buffer.entry(entry);
         let lpn = flushed.lpn;
         let plane = self.place(lpn);
         let content = self.up.oracle.as_mut().map(|oracle| oracle.flush(entry, flushed.flight));

@@ -112,8 +112,6 @@ where
 
     #[inline]
     fn gc_ended(&mut self, plane: PlaneIx) {
-        if self.up.up.raid.rain.is_some() {
-            self.undefer(plane);
-        }
+        self.undefer(plane);
     }
 }
