@@ -19,7 +19,7 @@ use crate::host::state::Host;
 pub use crate::host::tiers::Drive;
 use crate::host::tiers::WithHost;
 use crate::ids::Lpn;
-use crate::observe::{Completion, Observer, TrafficClass};
+use crate::observe::{Observer, TrafficClass};
 use crate::oracle::{Fault, Oracle};
 use crate::policy::answers::Reach;
 use crate::policy::view::View;
@@ -78,12 +78,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let flash = Flash::new(device, design.traits(device));
         let gc = Gcs::new(device, &tables, &flash.traits, 0);
         let ftl = Ftl::new(device, &flash.traits, tables, gc, design.gc_trigger.thresholds());
-        let raid = Raid::new(device, stripes);
+        let raid = Raid::new(device, &flash.traits, stripes);
         let queue = Q::with_slots(flash.slots());
         let top = Firmware { observer, policies: design };
         let up = WithRaid { raid, up: WithHost { host: Host::new(device), up: top } };
         let mut drive = Self { flash, queue, timers: Timers::default(), up: WithFtl { ftl, oracle, up } };
-        drive.prepare_scrubbers();
         if drive.flash.traits.assembles {
             (0..device.geometry.dies()).for_each(|die| drive.update_masked(die));
         }
@@ -108,15 +107,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Read-only access to everything, as policies have it.
     pub fn view(&self) -> View<'_> {
-        View::new(&self.flash, &self.up.ftl, &self.up.up.raid)
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
+        View::new(&self.flash, ftl, raid)
     }
 
     /// Which locks are taken, for a run in which requests stop completing.
     pub fn explain_standstill(&self) -> String {
         let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &self.up;
-        let mut lines = vec![format!("{} requests are outstanding at {} ns.", host.outstanding(), self.flash.now)];
-        let reads = host.in_device(CommandKind::Read);
-        let writes = host.in_device(CommandKind::Write);
+        let mut lines = vec![format!("{} requests are outstanding at {} ns.", self.outstanding(), self.flash.now)];
+        let [reads, writes] = [CommandKind::Read, CommandKind::Write].map(|kind| host.in_device(kind));
         lines.push(format!("{reads} reads and {writes} writes are in the device."));
         if raid.buffer.is_full() {
             lines.push(format!(
@@ -170,8 +169,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Starts counting anew, as after warming up.
     pub fn reset_counters(&mut self) {
         self.flash.reset_counters();
-        self.up.ftl.gc.count_from(self.flash.now);
-        if let Some(rain) = &mut self.up.up.raid.rain {
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        ftl.gc.count_from(self.flash.now);
+        if let Some(rain) = &mut raid.rain {
             rain.forget_violations();
             self.flash.counters.moved_stripes_max = rain.stripes().table_entries().into();
         }
@@ -219,21 +219,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             Fault::Map { lpn, other } => self.up.ftl.tables.break_map(lpn, other),
             Fault::GcCopy | Fault::Buffer | Fault::FirstCopy | Fault::Ram | Fault::Trims => oracle.armed = Some(fault),
         }
-    }
-
-    /// Requests that it has been given so far.
-    pub fn submitted(&self) -> u64 {
-        self.up.up.up.host.submitted()
-    }
-
-    /// When the device took the oldest write that has not completed; nothing if it has none. Slow: for looks now and then.
-    pub fn oldest_write(&self) -> Option<Ns> {
-        self.up.up.up.host.oldest_write()
-    }
-
-    /// Requests that have not completed.
-    pub fn outstanding(&self) -> usize {
-        self.up.up.up.host.outstanding()
     }
 
     /// Brings near what a command will need first. A hint, to be given some requests ahead.
@@ -314,31 +299,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.flash.now = self.flash.now.max(now);
     }
 
-    /// Whether requests completed since the last call of `take_completions`.
-    #[inline]
-    pub fn has_completions(&self) -> bool {
-        self.up.up.up.host.has_completions()
-    }
-
-    /// The requests completed since the last call, in order.
-    #[inline]
-    pub fn take_completions(&mut self, into: &mut Vec<Completion>) {
-        self.up.up.up.host.take_completions(into);
-    }
-
-    /// Forgets the requests completed since the last call, and returns how many they are.
-    #[inline]
-    pub fn count_completions(&mut self) -> usize {
-        self.up.up.up.host.count_completions()
-    }
-
     /// One timer. Returns whether it still mattered.
     fn timer_event(&mut self) -> bool {
         let Some(timer) = self.timers.take() else { return false };
         self.schedule_timers();
         match timer {
-            Timer::JobStage(job) => {
-                self.continue_job(job);
+            Timer::Job(job) => {
+                self.go_on_with_job(job);
                 true
             }
             Timer::Parity(stripe_write) => {

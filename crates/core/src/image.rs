@@ -203,10 +203,11 @@ where
     /// Tells everything that is random of the run's seed.
     pub(crate) fn seed(&mut self, seed: u64) {
         self.ask(|policies, _| policies.seed(seed));
-        if let Some(late_bound) = &mut self.up.ftl.late_bound {
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        if let Some(late_bound) = &mut ftl.late_bound {
             late_bound.seed(seed);
         }
-        if let Some(errors) = &mut self.up.up.raid.errors {
+        if let Some(errors) = &mut raid.errors {
             errors.seed(seed);
         }
     }
@@ -251,12 +252,7 @@ where
             aligns: self.flash.traits.pairing.aligns,
         }
     }
-}
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
-where
-    Self: Front,
-{
     /// Every page of a stripe lies in its plane, and has parity.
     fn check_stripes_loaded(&self) -> Result<(), String> {
         let Some(stripes) = self.seen().stripes() else { return Ok(()) };

@@ -148,6 +148,7 @@ impl Traits {
         levels_wear: false,
         suspends: false,
         plans_reads: false,
+        scrubs: false,
     };
 }
 
@@ -164,7 +165,7 @@ impl Parts {
         Self {
             flash: crate::flash::Flash::new(device, traits),
             ftl: Ftl::new(device, &traits, tables, gc, Some((10, 2))),
-            raid: crate::raid::state::Raid::new(device, None),
+            raid: crate::raid::state::Raid::new(device, &crate::traits::Traits::PLAIN, None),
         }
     }
 

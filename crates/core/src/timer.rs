@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// A job has computed.
-    JobStage(u32),
+    Job(u32),
     /// The new parity of a stripe is computed.
     Parity(u32),
     /// A gate wants to be asked again for a pool.

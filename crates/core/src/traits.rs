@@ -62,4 +62,6 @@ pub struct Traits {
     pub suspends: bool,
     /// Reads behind GCs are asked about.
     pub plans_reads: bool,
+    /// Dies scrub while they are idle.
+    pub scrubs: bool,
 }

@@ -217,11 +217,6 @@ impl WriteBuffer {
         !self.closed
     }
 
-    /// The most pages that the host may have in it now.
-    pub fn room(&self) -> u32 {
-        self.room
-    }
-
     /// Whether the device has a buffer at all.
     pub fn exists(&self) -> bool {
         self.capacity > 0
@@ -334,8 +329,12 @@ impl WriteBuffer {
         dropped
     }
 
-    /// Records the end of a flush. Returns whether the entry became free.
-    pub fn flushed(&mut self, index: u32) -> bool {
+    /// The last operation of a flush has ended, with what it took if that was asked; see `explain`. Returns whether the entry became
+    /// free.
+    pub fn flushed(&mut self, index: u32, assembled: bool, attribution: Option<&Attribution>) -> bool {
+        if let Some(attribution) = attribution {
+            self.explain(assembled, attribution);
+        }
         self.in_flight -= 1;
         let entry = &mut self.entries[index].item;
         entry.flight = 0;
@@ -447,7 +446,7 @@ mod tests {
         assert_eq!(buffer.entry(index).lpn, 4, "page 3 was written again");
         assert_eq!(buffer.next_flush(), None, "what is in flight counts as gone");
         assert_eq!(buffer.insert(8, 0xff), Insert::Full);
-        assert!(buffer.flushed(index));
+        assert!(buffer.flushed(index, false, None));
         assert!(matches!(buffer.insert(8, 0xff), Insert::Added(_)));
     }
 
@@ -463,7 +462,7 @@ mod tests {
         buffer.wait(WaitingWrite { request: 1, next_lpn: 20, last_lpn: 21, since: 0 });
         assert_eq!([(); 2].map(|()| buffer.next_foreground_flush(0).is_some()), [true; 2]);
         assert_eq!(buffer.next_foreground_flush(0), None, "three are on their way for three");
-        buffer.flushed(first);
+        buffer.flushed(first, false, None);
         buffer.stop_waiting();
         assert_eq!((buffer.pages_waiting(), buffer.next_foreground_flush(0)), (2, None));
         buffer.still_waits(21);
@@ -478,10 +477,10 @@ mod tests {
         let index = buffer.next_flush().unwrap();
         assert_eq!(buffer.insert(9, 0b0100), Insert::Merged(index));
         assert_eq!(buffer.find(9), Some((index, 0b0111)));
-        assert!(!buffer.flushed(index));
+        assert!(!buffer.flushed(index, false, None));
         assert_eq!(buffer.find(9), Some((index, 0b0100)));
         assert_eq!(buffer.next_flush(), Some(index));
-        assert!(buffer.flushed(index));
+        assert!(buffer.flushed(index, false, None));
         assert_eq!(buffer.find(9), None);
     }
 
@@ -501,7 +500,7 @@ mod tests {
         assert_eq!(buffer.find(9), Some((index, 0)), "the entry is taken, and has nothing");
         // What is written now waits for that program like any sector written in flight.
         assert_eq!(buffer.insert(9, 0b1000), Insert::Merged(index));
-        assert!(!buffer.flushed(index));
+        assert!(!buffer.flushed(index, false, None));
         assert_eq!(buffer.find(9), Some((index, 0b1000)));
         assert_eq!(buffer.drop_page(8), Dropped::Freed);
         assert_eq!(buffer.drop_page(9), Dropped::Freed);
@@ -529,7 +528,7 @@ mod tests {
                     2 => drop(buffer.drop_page(lpn)),
                     3 => drop(buffer.drop_dirty(lpn)),
                     4 => buffer.set_room(2 + lpn % 3),
-                    5 => drop(flights.first().map(|&index| buffer.flushed(index))),
+                    5 => drop(flights.first().map(|&index| buffer.flushed(index, false, None))),
                     6 => drop(flights.first().map(|&index| buffer.return_flight(index, given_up))),
                     _ => {}
                 }

@@ -23,7 +23,7 @@ use crate::event::EventQueue;
 use crate::flash::Flash;
 use crate::flash::op::OpKind;
 use crate::flash::upper::Upper;
-use crate::ftl::above::Above;
+use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::durable::Durable;
 use crate::ftl::recovery::{Found, Frame};
 use crate::ftl::state::Ftl;
@@ -150,7 +150,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return Err(PowerError::NotPrepared);
         }
         let fault = self.up.oracle.as_mut().and_then(|oracle| oracle.armed.take());
-        let mut recovery = Recovery { at: self.flash.now, requests_lost: self.up.up.up.host.outstanding() as u64, ..Recovery::default() };
+        let mut recovery = Recovery { at: self.flash.now, requests_lost: self.outstanding() as u64, ..Recovery::default() };
         recovery.torn_pages = self.tear();
         if Self::TRACED {
             self.trace_power_cut();
@@ -200,21 +200,20 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Traces that nobody locks anything any more.
     fn trace_power_cut(&mut self) {
-        let now = self.flash.now;
-        let g = &self.flash.device.geometry;
-        let observer = &mut self.up.up.up.up.observer;
-        for channel in (0..g.channels).filter(|&channel| self.flash.channel(channel as usize).locked_by != NONE) {
-            observer.channel_idles(channel, now, CHANNEL_IDLE, NOBODY);
+        let Self { flash, up: WithFtl { up: WithRaid { up: WithHost { up: top, .. }, .. }, .. }, .. } = self;
+        let g = &flash.device.geometry;
+        for channel in (0..g.channels).filter(|&channel| flash.channel(channel as usize).locked_by != NONE) {
+            top.observer.channel_idles(channel, flash.now, CHANNEL_IDLE, NOBODY);
         }
-        for plane in (0..g.planes()).filter(|&plane| self.flash.queues(plane).locked) {
-            observer.plane_locked(plane, now, NOBODY);
+        for plane in (0..g.planes()).filter(|&plane| flash.queues(plane).locked) {
+            top.observer.plane_locked(plane, flash.now, NOBODY);
         }
     }
 
     /// What capacitors save of the write buffer: its pages, and the stripes whose parity had been computed, all of whose new pages are
     /// there as well. Other pages that were on their way are as if they had not left.
     fn save_ram(&mut self, is_lost: bool) -> Vec<StripeWrite> {
-        let raid = &mut self.up.up.raid;
+        let WithFtl { oracle, up: WithRaid { raid, .. }, .. } = &mut self.up;
         let computed = raid.rain.as_mut().map_or(Vec::new(), |rain| rain.computed());
         let stripe_writes = if is_lost { Vec::new() } else { computed };
         let buffer = &mut raid.buffer;
@@ -237,7 +236,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let lpn = buffer.entry(entry).lpn;
             let given_up = raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(lpn));
             let flight = buffer.return_flight(entry, given_up);
-            if let (Some(oracle), Some(flight)) = (&mut self.up.oracle, flight) {
+            if let (Some(oracle), Some(flight)) = (oracle.as_mut(), flight) {
                 oracle.return_flight(entry, flight);
             }
         }
@@ -264,16 +263,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let (tables, found) = Tables::recover(durable, &frame, stripes.as_mut());
         let gc = self.up.ftl.gc.after_power_loss(&device, &tables, &self.flash.traits);
         let ftl = Ftl::new(&device, &self.flash.traits, tables, gc, thresholds);
-        let fresh = Raid::new(&device, stripes);
+        let fresh = Raid::new(&device, &self.flash.traits, stripes);
         self.flash = self.flash.after_power_loss();
         self.up.ftl = ftl;
         self.queue = Q::with_slots(self.flash.slots());
         self.timers.clear();
-        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
+        let WithFtl { ftl, oracle, up: WithRaid { raid, up: WithHost { host, .. } } } = &mut self.up;
         let old = std::mem::replace(raid, fresh);
-        raid.take_over(old, stripe_writes, &self.up.ftl.tables, fault == Some(Fault::Trims));
+        raid.take_over(old, stripe_writes, &ftl.tables, fault == Some(Fault::Trims));
         host.lose_power(&device);
-        if let Some(oracle) = &mut self.up.oracle {
+        if let Some(oracle) = oracle {
             oracle.forget_operations();
         }
         found
@@ -393,9 +392,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn pages_in_ram(&self) -> u64 {
-        let raid = &self.up.up.raid;
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
         let (parity, given_up) = raid.rain.as_ref().map_or((0, 0), |rain| (rain.kept_pages().0, rain.pages_given_up()));
-        let trims = self.up.ftl.tables.durable().map_or(0, Durable::trims) + given_up;
+        let trims = ftl.tables.durable().map_or(0, Durable::trims) + given_up;
         let journal = (trims * TRIM_BYTES).div_ceil(self.flash.device.geometry.page_bytes.into());
         u64::from(raid.buffer.occupied() + parity) + journal
     }
@@ -417,15 +416,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Reads every page of the host back from flash and RAM, as a read would find it.
     fn read_everything_back(&mut self) -> Option<Comparison> {
-        let oracle = self.up.oracle.as_mut()?;
-        let (tables, raid) = (&self.up.ftl.tables, &self.up.up.raid);
-        let buffer = &raid.buffer;
+        let WithFtl { ftl, oracle: Some(oracle), up: WithRaid { raid, .. } } = &mut self.up else { return None };
         let mut comparison = Comparison::default();
         for lpn in 0..self.flash.device.logical_pages() as Lpn {
-            let trimmed = raid.is_trimmed(lpn);
-            let ppn = Some(tables.lookup(lpn)).filter(|&ppn| ppn != NONE && !trimmed);
-            let buffered = if buffer.exists() && !trimmed { buffer.find(lpn) } else { None };
-            let entry = buffered.map(|(entry, present)| (entry, buffer.entry(entry).dirty, present));
+            let ppn = Some(ftl.tables.lookup(lpn)).filter(|&ppn| ppn != NONE && !raid.is_trimmed(lpn));
+            let entry = raid.find_in_ram(lpn).map(|(entry, present)| (entry, raid.buffer.entry(entry).dirty, present));
             comparison.pages += 1;
             match oracle.read_back(lpn, ppn, entry) {
                 ReadBack::Right => {}
@@ -438,7 +433,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The drive takes commands again: stripes that were on their way are programmed, and all else begins as after ageing.
     fn go_on(&mut self, stripe_writes: u32) {
-        self.prepare_scrubbers();
         let g = &self.flash.device.geometry;
         let raid = &mut self.up.up.raid;
         raid.scrub_after_cut(g.planes_per_die * g.blocks_per_plane);
@@ -448,7 +442,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.wake();
         if has_stripes {
-            self.up.up.raid.settle_room();
             (0..stripe_writes).for_each(|stripe_write| self.program_stripe_write(stripe_write));
             self.flush_stripes(0);
         } else if has_buffer {

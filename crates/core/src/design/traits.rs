@@ -37,6 +37,7 @@ impl Design {
             levels_wear: self.place.stripes().is_some() && self.wear_level.active(),
             suspends: self.suspend.active(),
             plans_reads: self.place.stripes().is_some() && self.read_plan.active(),
+            scrubs: self.scrub.pause_ns().is_some(),
         }
     }
 }

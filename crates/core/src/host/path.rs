@@ -144,6 +144,7 @@ impl DirectWrites {
 
     /// The write of a page that was under way has ended. Returns the next one of that page.
     pub(super) fn end(&mut self, lpn: Lpn) -> Option<DirectWrite> {
+        self.programmed_last = lpn;
         let next = self.pages.get_mut(&lpn)?.pop_front();
         if next.is_none() {
             self.pages.remove(&lpn);

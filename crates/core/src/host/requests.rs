@@ -382,18 +382,3 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         queued.id
     }
 }
-
-#[cfg(test)]
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    /// A request in the device that one job will complete.
-    pub(crate) fn begin_request_for_test(&mut self, command: Command) -> u32 {
-        let now = self.flash.now;
-        let host = &mut self.up.up.up.host;
-        let queued = host.number(now, now, command);
-        host.queue.push(0, queued);
-        host.queue.take();
-        let request = host.admit(queued, now);
-        host.requests[request as usize].pending = 1;
-        request
-    }
-}

@@ -26,7 +26,7 @@ pub struct Host {
     pub(super) requests: Slab<Request>,
     pub(super) path: HostPath,
     pub(super) completions: Vec<Completion>,
-    next_id: u64,
+    pub(super) next_id: u64,
     pub(super) direct: DirectWrites,
     /// Pages of waiting writes that were given up. Only with a buffer.
     void_pages: Vec<VoidPages>,
@@ -58,21 +58,9 @@ impl Host {
         (self.completions, self.next_id) = (old.completions, old.next_id);
     }
 
-    /// Requests that the drive has been given so far.
-    #[inline]
-    pub(crate) fn submitted(&self) -> u64 {
-        self.next_id
-    }
-
     /// Requests of a kind in the device.
     pub(crate) fn in_device(&self, kind: CommandKind) -> usize {
         self.queue.in_device(kind)
-    }
-
-    /// When the device took the oldest write that has not completed. Slow.
-    pub(crate) fn oldest_write(&self) -> Option<Ns> {
-        let writes = self.requests.used().filter(|request| request.command.kind == CommandKind::Write);
-        writes.map(|write| write.accepted).min()
     }
 
     /// Gives a command of the host its number.
@@ -181,29 +169,6 @@ impl Host {
             self.void_pages.retain(|void| void.request != request);
         }
     }
-
-    /// Whether requests have completed that nobody has taken.
-    #[inline]
-    pub(crate) fn has_completions(&self) -> bool {
-        !self.completions.is_empty()
-    }
-
-    /// Takes them, in order.
-    #[inline]
-    pub(crate) fn take_completions(&mut self, into: &mut Vec<Completion>) {
-        into.append(&mut self.completions);
-    }
-
-    /// Forgets them, and returns how many they are.
-    #[inline]
-    pub(crate) fn count_completions(&mut self) -> usize {
-        self.completions.drain(..).len()
-    }
-
-    /// Requests that have not completed.
-    pub(crate) fn outstanding(&self) -> usize {
-        self.requests.in_use() + self.queue.waiting()
-    }
 }
 
 /// The sectors that a command has of a page of so many sectors, which begins at one: the first in the page, and how many.
@@ -221,6 +186,16 @@ pub(super) fn link_ns(device: &Device, sectors: u32) -> Ns {
 
 #[cfg(test)]
 impl Host {
+    /// A request in the device that one job will complete.
+    pub(crate) fn begin_request_for_test(&mut self, now: Ns, command: Command) -> u32 {
+        let queued = self.number(now, now, command);
+        self.queue.push(0, queued);
+        self.queue.take();
+        let request = self.admit(queued, now);
+        self.requests[request as usize].pending = 1;
+        request
+    }
+
     pub(crate) fn queue_for_test(&mut self, queue: HostQueue) {
         self.queue = queue;
     }

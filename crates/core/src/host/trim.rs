@@ -8,6 +8,7 @@ use crate::buffer::write_buffer::Dropped;
 use crate::commands::Command;
 use crate::event::EventQueue;
 use crate::flash::op::Class;
+use crate::ftl::above::WithFtl;
 use crate::host::tiers::{Drive, WithHost};
 use crate::ids::{Lpn, NONE};
 use crate::observe::Observer;
@@ -29,12 +30,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn give_up_page(&mut self, lpn: Lpn) {
-        let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
-        if let Some(oracle) = &mut self.up.oracle {
+        let WithFtl { ftl, oracle, up: WithRaid { raid, up: WithHost { host, .. } } } = &mut self.up;
+        if let Some(oracle) = oracle {
             oracle.trim(lpn);
         }
         if raid.rain.is_some() {
-            let mapped = self.up.ftl.tables.lookup(lpn) != NONE;
+            let mapped = ftl.tables.lookup(lpn) != NONE;
             let (dropped, given_up) = raid.give_up_in_stripe(lpn, mapped);
             self.flash.counters.trimmed_buffered += u64::from(dropped);
             self.flash.counters.trimmed_pages += u64::from(given_up && mapped);
@@ -55,11 +56,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 }
             }
         }
-        self.up.ftl.tables.note_trim(lpn);
-        let ppn = self.up.ftl.tables.unmap(lpn);
+        ftl.tables.note_trim(lpn);
+        let ppn = ftl.tables.unmap(lpn);
         if ppn != NONE {
             self.flash.counters.trimmed_pages += 1;
-            let plane = self.up.ftl.tables.plane_of(ppn);
+            let plane = ftl.tables.plane_of(ppn);
             let elsewhere = self.flash.traits.dynamic || self.flash.traits.assembles;
             if elsewhere || !self.flash.queues(plane).space_blocked.is_empty() {
                 // There may be a victim now where there was none, and programs that wait for its erased pages in no queue of

@@ -14,14 +14,10 @@ where
 {
     /// Checks a read at the moment at which it is bound to its physical page.
     pub(super) fn check_read(&mut self, op: u32, ppn: Option<Ppn>) {
-        let Some(oracle) = &mut self.up.oracle else { return };
+        let WithFtl { ftl, oracle: Some(oracle), up: WithRaid { raid, .. } } = &mut self.up else { return };
         let entry = self.flash.ops[op as usize];
-        if let Some(ppn) = ppn.filter(|&ppn| self.up.ftl.tables.owner(ppn) != entry.tag) {
-            oracle.fail(format!(
-                "logical page {} maps to physical page {ppn}, which was written for {}",
-                entry.tag,
-                self.up.ftl.tables.owner(ppn)
-            ));
+        if let Some(ppn) = ppn.filter(|&ppn| ftl.tables.owner(ppn) != entry.tag) {
+            oracle.fail(format!("logical page {} maps to physical page {ppn}, which was written for {}", entry.tag, ftl.tables.owner(ppn)));
             return;
         }
         match entry.class {
@@ -32,7 +28,6 @@ where
             }
             Class::HostRead => {
                 // A page that the host has given up reads as zeroes, though its stripe's parity may still need it.
-                let raid = &self.up.up.raid;
                 let wanted = ppn.filter(|_| !raid.is_trimmed(entry.tag));
                 let in_ram = raid.buffer.find(entry.tag).map_or(0, |(_, present)| present);
                 oracle.check_flash(op, entry.tag, wanted, entry.first_sector.into(), entry.sectors.into(), in_ram);

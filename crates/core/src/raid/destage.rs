@@ -77,7 +77,7 @@ where
 
     /// The dirty pages of a stripe leave the buffer with its new parity.
     fn destage(&mut self, stripe: u32) {
-        let raid = &mut self.up.up.raid;
+        let WithFtl { oracle, up: WithRaid { raid, .. }, .. } = &mut self.up;
         let rain = raid.rain.as_mut().expect("only drives with stripes get here");
         let (first, members) = rain.stripes.members(stripe);
         let parity = rain.stripes.parity(stripe);
@@ -88,7 +88,7 @@ where
         let dirty = std::mem::take(&mut active.dirty);
         rain.parity_pages += 1;
         let mut stripe_write = StripeWrite { members: dirty, ..StripeWrite::new(stripe, index) };
-        if self.up.oracle.is_some() {
+        if oracle.is_some() {
             stripe_write.contents = vec![None; members as usize + 1];
         }
         raid.settle_room();
@@ -100,7 +100,7 @@ where
             stripe_write.entries[member as usize] = entry;
             let flight = raid.buffer.entry(entry).flight;
             partial |= u32::from(self.flash.counters.host_page(flight.count_ones(), sectors)) << member;
-            if let Some(oracle) = &mut self.up.oracle {
+            if let Some(oracle) = oracle {
                 stripe_write.contents[member as usize] = Some(oracle.flush(entry, flight));
             }
         }
@@ -186,8 +186,8 @@ where
     pub(crate) fn stripe_write_op_done(&mut self, stripe_write: u32, op: u32) {
         let entry = self.flash.ops[op as usize];
         let xor_ns = self.xor_ns();
-        let Raid { buffer, rain, .. } = &mut self.up.up.raid;
-        let rain = rain.as_mut().expect("only drives with stripes get here");
+        let WithFtl { oracle, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        let rain = raid.rain.as_mut().expect("only drives with stripes get here");
         let destaged = &mut rain.stripe_writes[stripe_write as usize];
         destaged.pending -= 1;
         let last = destaged.pending == 0;
@@ -195,38 +195,49 @@ where
         rain.steps_under_way -= u32::from(entry.kind == OpKind::Program || !last);
         if last && entry.is_attributed() {
             // Those of its old pages explain it as those of its new ones do.
-            buffer.explain(self.flash.traits.assembles, self.flash.attribution(op));
+            raid.buffer.explain(self.flash.traits.assembles, self.flash.attribution(op));
         }
-        if entry.kind == OpKind::Program {
-            if last {
-                self.stripe_write_done(stripe_write);
+        if entry.kind == OpKind::Read {
+            if let Some(oracle) = oracle {
+                let place = (!rain.stripes.is_parity(entry.tag)).then(|| rain.stripes.member_of(entry.tag));
+                destaged.add_old_page(oracle, place, &oracle.carried(op));
             }
-            return;
-        }
-        if let Some(oracle) = &self.up.oracle {
-            let place = (!rain.stripes.is_parity(entry.tag)).then(|| rain.stripes.member_of(entry.tag));
-            destaged.add_old_page(oracle, place, &oracle.carried(op));
-        }
-        if last {
-            let computing = if destaged.regenerated == NONE { xor_ns } else { 2 * xor_ns };
-            self.set_timer(self.flash.now + computing, Timer::Parity(stripe_write));
+            if last {
+                let computing = if destaged.regenerated == NONE { xor_ns } else { 2 * xor_ns };
+                self.set_timer(self.flash.now + computing, Timer::Parity(stripe_write));
+            }
+        } else if last {
+            // Every page of it is on the flash.
+            let (stripe, written) = (destaged.stripe, destaged.members);
+            for member in bits(written.into()) {
+                raid.buffer.flushed(destaged.entries[member as usize], false, None);
+            }
+            rain.parity_pages -= 1;
+            rain.end_stripe_write(stripe_write);
+            raid.settle_room();
+            let may_move = self.flash.traits.levels_wear && raid.may_move(stripe, self.flash.now);
+            self.flash.counters.flushed += u64::from(written.count_ones());
+            if may_move {
+                self.consider_levelling(stripe, written);
+            }
+            self.flush_stripes(0);
         }
     }
 
     /// The new parity is in RAM. The programs may start when nobody reads the old pages any more.
     pub(crate) fn parity_computed(&mut self, stripe_write: u32) {
         let whole = crate::units::sector_mask(0, self.flash.device.geometry.sectors_per_unit() as u16);
-        let Raid { buffer, rain, .. } = &mut self.up.up.raid;
+        let WithFtl { oracle, up: WithRaid { raid: Raid { buffer, rain, .. }, .. }, .. } = &mut self.up;
         let rain = rain.as_mut().expect("only drives with stripes get here");
         let destaged = &mut rain.stripe_writes[stripe_write as usize];
-        if let Some(oracle) = &self.up.oracle {
+        if let Some(oracle) = oracle {
             destaged.compute_contents(oracle, rain.stripes.members(destaged.stripe).1);
         }
         destaged.ready = true;
         for member in bits(destaged.members.into()) {
             let entry = destaged.entries[member as usize];
             buffer.complete_flight(entry, whole);
-            if let (Some(oracle), Some(content)) = (&mut self.up.oracle, &destaged.contents.get(member as usize).cloned().flatten()) {
+            if let (Some(oracle), Some(Some(content))) = (oracle.as_mut(), destaged.contents.get(member as usize)) {
                 oracle.complete_flight(entry, content);
             }
         }
@@ -254,8 +265,7 @@ where
             let mut program = self.flash.page_op(OpKind::Program, Class::Flush, traffic, owner, lpn, plane);
             program.flags |= ATTRIBUTED * u8::from(self.asks_of_page());
             let program = self.flash.new_op(program);
-            if let Some(oracle) = &mut self.up.oracle {
-                let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
+            if let WithFtl { oracle: Some(oracle), up: WithRaid { raid: Raid { rain: Some(rain), .. }, .. }, .. } = &mut self.up {
                 let content = rain.stripe_writes[stripe_write as usize].contents[place as usize].clone();
                 oracle.carry(program, content.expect("every page that is programmed has contents"));
             }
@@ -281,32 +291,15 @@ where
     /// The GC of a plane has ended: the programs that were deferred for it are enqueued.
     #[cold]
     pub(super) fn undefer(&mut self, plane: PlaneIx) {
-        let Some(rain) = &mut self.up.up.raid.rain else { return };
-        for (_, program) in rain.undefer(plane) {
+        let raid = &mut self.up.up.raid;
+        let Some(rain) = &mut raid.rain else { return };
+        let programs = rain.undefer(plane);
+        for &(_, program) in &programs {
             let mut deferral = Attribution::default();
             deferral.add(DIE + TrafficClass::GcLock as usize, self.flash.now - self.flash.ops[program as usize].since);
-            self.up.up.raid.buffer.explain(false, &deferral);
-            self.enqueue(program);
+            raid.buffer.explain(false, &deferral);
         }
-        self.flush_stripes(0);
-    }
-
-    /// Every page of a stripe write is on the flash.
-    fn stripe_write_done(&mut self, stripe_write: u32) {
-        let raid = &mut self.up.up.raid;
-        let rain = raid.rain.as_mut().expect("only drives with stripes get here");
-        let done = &rain.stripe_writes[stripe_write as usize];
-        let (stripe, written) = (done.stripe, done.members);
-        for member in bits(written.into()) {
-            raid.buffer.flushed(done.entries[member as usize]);
-            self.flash.counters.flushed += 1;
-        }
-        rain.parity_pages -= 1;
-        rain.end_stripe_write(stripe_write);
-        raid.settle_room();
-        if self.flash.traits.levels_wear {
-            self.consider_levelling(stripe, written);
-        }
+        programs.into_iter().for_each(|(_, program)| self.enqueue(program));
         self.flush_stripes(0);
     }
 

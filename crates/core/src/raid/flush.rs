@@ -1,5 +1,6 @@
 //! Pages on their way from the write buffer to the flash, one by one; those of stripes leave by `destage`.
 
+use crate::buffer::write_buffer::Entry;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{ATTRIBUTED, Class, Op, OpKind, Owner};
@@ -17,46 +18,44 @@ where
     /// Sends pages to the flash until as many are on their way as wait for room: the foreground flush. Those that wait for
     /// partners are not on their way; where no other is, one die need not wait.
     pub(crate) fn make_room(&mut self) {
-        let held_up = self.pages_without_partners();
+        let mut held_up = self.pages_without_partners();
         let raid = &self.up.up.raid;
         if raid.rain.is_some() {
             self.flush_stripes(raid.buffer.waiting()[0].pages() + held_up);
+            held_up = self.pages_without_partners();
         } else {
-            while let Some(entry) = self.next_foreground_flush() {
+            while let Some(entry) = self.up.up.raid.buffer.next_foreground_flush(held_up) {
                 self.flush(entry);
+                held_up = self.pages_without_partners();
             }
         }
-        let held_up = self.pages_without_partners();
         if held_up > 0 && held_up >= self.up.up.raid.steps_under_way() {
             self.pad_fullest_die();
         }
     }
 
-    fn next_foreground_flush(&mut self) -> Option<u32> {
-        let held_up = self.pages_without_partners();
-        self.up.up.raid.buffer.next_foreground_flush(held_up)
-    }
-
     /// Flushes the pages written longest ago while the buffer holds more than its threshold.
     pub(crate) fn flush_above_threshold(&mut self) {
-        while let Some(entry) = self.up.up.raid.next_flush(&self.up.ftl.tables) {
+        while let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up
+            && let Some(entry) = raid.next_flush(&ftl.tables)
+        {
             self.flush(entry);
         }
     }
 
-    pub(crate) fn flush(&mut self, entry: u32) {
-        let flushed = self.up.up.raid.buffer.entry(entry);
-        let lpn = flushed.lpn;
+    fn flush(&mut self, entry: u32) {
+        let Entry { lpn, flight, .. } = self.up.up.raid.buffer.entry(entry);
         let plane = self.place(lpn);
-        let content = self.up.oracle.as_mut().map(|oracle| oracle.flush(entry, flushed.flight));
         let mut program = self.flash.page_op(OpKind::Program, Class::Flush, TrafficClass::Flush, Owner::Entry(entry), lpn, plane);
         program.flags |= ATTRIBUTED * u8::from(self.asks_of_page());
         let program = self.flash.new_op(program);
-        self.up.up.raid.buffer.set_program(entry, program);
-        if let (Some(oracle), Some(content)) = (&mut self.up.oracle, content) {
+        let WithFtl { oracle, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        raid.buffer.set_program(entry, program);
+        if let Some(oracle) = oracle {
+            let content = oracle.flush(entry, flight);
             oracle.carry(program, content);
         }
-        self.program_page(program, flushed.flight);
+        self.program_page(program, flight);
     }
 
     /// Programs a page of which the host has written some sectors. If others are on the flash, it is a read-modify-write, which reads
@@ -84,9 +83,8 @@ where
     }
 
     /// A page that left the buffer is on the flash.
-    pub(crate) fn page_flushed(&mut self, entry: u32) {
+    pub(crate) fn page_flushed(&mut self) {
         self.flash.counters.flushed += 1;
-        self.up.up.raid.buffer.flushed(entry);
         self.flush_above_threshold();
     }
 }

@@ -35,7 +35,7 @@ where
 {
     #[inline(always)]
     fn is_read_again(&mut self, op: u32) -> bool {
-        self.up.up.raid.errors.is_some() && self.flash.ops[op as usize].kind == OpKind::Read && self.pass_ecc(op)
+        self.flash.device.errors.is_some() && self.flash.ops[op as usize].kind == OpKind::Read && self.pass_ecc(op)
     }
 
     #[inline(always)]
@@ -56,10 +56,9 @@ where
         match entry.owner {
             Owner::Request(_) | Owner::Job(_) => return self.host_learns(op),
             Owner::Entry(page) => {
-                if entry.is_attributed() {
-                    self.up.up.raid.buffer.explain(self.flash.traits.assembles, self.flash.attribution(op));
-                }
-                self.page_flushed(page);
+                let attribution = entry.is_attributed().then(|| self.flash.attribution(op));
+                self.up.up.raid.buffer.flushed(page, self.flash.traits.assembles, attribution);
+                self.page_flushed();
             }
             Owner::StripeWrite(stripe_write) => self.stripe_write_op_done(stripe_write, op),
             Owner::Scrub(die) => self.scrub_op_done(die, op),
@@ -76,8 +75,9 @@ where
 
     #[inline]
     fn gc_begins(&mut self, plane: PlaneIx) {
-        if let Some(rain) = &mut self.up.up.raid.rain {
-            let overlaps = rain.gc_begins(self.flash.now, plane, |other| self.up.ftl.gc.is_under_way(other));
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        if let Some(rain) = &mut raid.rain {
+            let overlaps = rain.gc_begins(self.flash.now, plane, |other| ftl.gc.is_under_way(other));
             self.flash.counters.gcs_overlapping += u64::from(overlaps);
         }
     }
@@ -91,15 +91,16 @@ where
 
     #[inline]
     fn copied_back(&mut self, from: Ppn, to: Ppn) {
-        if self.up.up.raid.errors.is_some() {
+        if self.flash.device.errors.is_some() {
             self.note_copyback(from, to);
         }
     }
 
     #[inline]
     fn erased(&mut self, block: BlockIx) {
-        if let Some(errors) = &mut self.up.up.raid.errors {
-            errors.erased(block, self.up.ftl.tables.range_of(block));
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        if let Some(errors) = &mut raid.errors {
+            errors.erased(block, ftl.tables.range_of(block));
         }
     }
 

@@ -23,7 +23,7 @@ where
     pub(crate) fn start_job(&mut self, job: Job, first: u32) {
         let job = self.up.up.raid.jobs.insert(job);
         if first == NONE {
-            return self.compute(job);
+            return self.go_on_with_job(job);
         }
         self.start_ops(job, first);
     }
@@ -77,42 +77,34 @@ where
             }
         }
         if last {
-            self.compute(job);
+            self.go_on_with_job(job);
         }
     }
 
-    /// All operations of a job that were under way are done: it computes, and goes on.
-    fn compute(&mut self, job: u32) {
+    /// All operations of a job that were under way are done, or it has computed: it computes, starts its last operation, or ends.
+    pub(crate) fn go_on_with_job(&mut self, job: u32) {
         let now = self.flash.now;
-        let running = &mut self.up.up.raid.jobs[job as usize];
-        let compute_ns = std::mem::take(&mut running.compute_ns);
-        if compute_ns == 0 {
-            return self.continue_job(job);
-        }
-        running.attribution.add(COMPUTE, compute_ns);
-        if Self::TRACED {
-            running.attribution.trace(now, now + compute_ns, NONE, Passing::Own(COMPUTE as u8));
-        }
-        self.set_timer(now + compute_ns, Timer::JobStage(job));
-    }
-
-    /// A job has computed: its last operation starts, or it ends.
-    pub(crate) fn continue_job(&mut self, job: u32) {
         let raid = &mut self.up.up.raid;
-        let done = &mut raid.jobs[job as usize];
-        let then = std::mem::replace(&mut done.then, NONE);
+        let running = &mut raid.jobs[job as usize];
+        let (compute_ns, then) = (std::mem::take(&mut running.compute_ns), running.then);
+        if compute_ns > 0 {
+            running.attribution.add(COMPUTE, compute_ns);
+            if Self::TRACED {
+                running.attribution.trace(now, now + compute_ns, NONE, Passing::Own(COMPUTE as u8));
+            }
+            return self.set_timer(now + compute_ns, Timer::Job(job));
+        }
         if then != NONE {
+            running.then = NONE;
             return self.start_ops(job, then);
         }
-        let (owner, gc_blocked, mut attribution) = (done.owner, done.gc_blocked, std::mem::take(&mut done.attribution));
+        let (owner, gc_blocked, mut attribution) = (running.owner, running.gc_blocked, std::mem::take(&mut running.attribution));
         raid.jobs.remove(job);
         match owner {
             Owner::Request(request) => self.part_is_served(request, gc_blocked, &mut attribution, 0),
             Owner::Entry(page) => {
-                if attribution.mask() != 0 {
-                    raid.buffer.explain(self.flash.traits.assembles, &attribution);
-                }
-                self.page_flushed(page);
+                raid.buffer.flushed(page, self.flash.traits.assembles, Some(&attribution).filter(|it| it.mask() != 0));
+                self.page_flushed();
             }
             Owner::Rebuild(rebuild) => self.rebuild_done(rebuild, gc_blocked, &mut attribution),
             _ => unreachable!("no other owner has jobs"),

@@ -16,8 +16,10 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::ftl::above::WithFtl;
+use crate::ftl::state::Ftl;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::TrafficClass;
+use crate::oracle::Content;
 use crate::policy::view::{View, WrittenStripe};
 use crate::raid::active::StripeWrite;
 use crate::raid::front::{Front, WithRaid};
@@ -31,15 +33,11 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {
-    /// A stripe has been written: asks whether it moves.
+    /// A stripe that may move has been written: asks whether it does.
     #[cold]
     pub(super) fn consider_levelling(&mut self, stripe: u32, written: u32) {
-        let raid = &self.up.up.raid;
-        let rain = raid.rain.as_ref().expect("only drives with stripes get here");
-        if !raid.levelling.may_begin(self.flash.now) || rain.active.find(stripe).is_some() {
-            return;
-        }
-        let asked = WrittenStripe { stripe, written, place: rain.stripes.place_of_stripe(stripe) };
+        let place = self.rain().stripes.place_of_stripe(stripe);
+        let asked = WrittenStripe { stripe, written, place };
         let mut places = Vec::new();
         self.ask(|policies, view| policies.wear_level.destinations(view, &asked, &mut places));
         places.retain(|&to| to != asked.place);
@@ -59,11 +57,11 @@ where
 
     fn begin_move(&mut self, stripe: u32, to: Place) {
         let (now, pause) = (self.flash.now, self.ask(|policies, _| policies.wear_level.pause_ns()));
-        let Raid { rain, levelling, .. } = &mut self.up.up.raid;
+        let WithFtl { ftl, up: WithRaid { raid: Raid { rain, levelling, .. }, .. }, .. } = &mut self.up;
         let rain = rain.as_mut().expect("only drives with stripes get here");
         let (_, members) = rain.stripes.members(stripe);
         let pages = (0..=members).map(|place| rain.stripes.page_in(stripe, place));
-        let pages: Vec<Lpn> = pages.filter(|&lpn| self.up.ftl.tables.lookup(lpn) != NONE).collect();
+        let pages: Vec<Lpn> = pages.filter(|&lpn| ftl.tables.lookup(lpn) != NONE).collect();
         let active = rain.active.activate(stripe);
         let stripe_write = rain.begin_stripe_write(StripeWrite::new(stripe, active));
         let (pending, contents) = (pages.len() as u32, pages.iter().map(|&lpn| (lpn, None)).collect());
@@ -94,17 +92,19 @@ where
     #[cold]
     pub(crate) fn mover_op_done(&mut self, op: u32) {
         let Op { kind, tag: lpn, target, plane, .. } = self.flash.ops[op as usize];
-        let (raid, tables) = (&mut self.up.up.raid, &mut self.up.ftl.tables);
+        let WithFtl { ftl: Ftl { tables, .. }, oracle, up: WithRaid { raid, .. } } = &mut self.up;
         let mover = raid.levelling.under_way();
         let last = mover.op_done();
         if kind == OpKind::Read {
-            mover.note_read(lpn, self.up.oracle.as_ref().map(|oracle| oracle.carried(op)));
+            mover.note_read(lpn, oracle.as_ref().map(|oracle| oracle.carried(op)));
             if last {
-                self.program_moved();
+                mover.pending = mover.pages.len() as u32;
+                let (to, pages) = (mover.to, mover.pages.clone());
+                self.program_moved(to, pages);
             }
             return;
         }
-        if let Some(oracle) = &mut self.up.oracle {
+        if let Some(oracle) = oracle {
             oracle.program(op, target);
         }
         tables.commit_write(lpn, target);
@@ -119,10 +119,7 @@ where
     }
 
     /// Everything has been read, and is programmed at its new place.
-    fn program_moved(&mut self) {
-        let mover = self.up.up.raid.levelling.under_way();
-        mover.pending = mover.pages.len() as u32;
-        let (to, pages) = (mover.to, mover.pages.clone());
+    fn program_moved(&mut self, to: Place, pages: Vec<(Lpn, Option<Content>)>) {
         for (lpn, content) in pages {
             let stripes = &self.rain().stripes;
             let (number, plane) = (stripes.page_on_the_move(stripes.place_of(lpn)), stripes.plane_if(lpn, to));

@@ -119,7 +119,8 @@ where
 
     /// Where the rest of a page's stripe would come from.
     fn sources(&self, first: u32, target: u32) -> Sources {
-        let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
+        let rain = raid.rain.as_ref().expect("only drives with stripes get here");
         let target = self.flash.ops[target as usize].tag;
         let stripe = rain.stripes.of(target);
         let (_, members) = rain.stripes.members(stripe);
@@ -132,11 +133,11 @@ where
         }
         for place in 0..=members {
             let lpn = rain.stripes.page_in(stripe, place);
-            let ppn = self.up.ftl.tables.lookup(lpn);
+            let ppn = ftl.tables.lookup(lpn);
             if lpn == target || ppn == NONE || (sources.own | sources.in_ram) >> place & 1 == 1 {
                 continue;
             }
-            let plane = self.up.ftl.tables.plane_of(ppn);
+            let plane = ftl.tables.plane_of(ppn);
             sources.extra |= 1 << place;
             sources.planes[sources.planes_count] = plane;
             sources.planes_count += 1;

@@ -20,7 +20,6 @@ use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::Want;
 use crate::raid::front::{Front, WithRaid};
-use crate::raid::scrubber::Scrubbing;
 use crate::raid::state::Raid;
 use crate::timer::Timer;
 
@@ -145,13 +144,9 @@ where
     /// An operation of a die's scrubber has ended.
     #[cold]
     pub(crate) fn scrub_op_done(&mut self, die: DieIx, op: u32) {
-        let reads_stripe = self.up.up.raid.scrubbing.dies[die as usize].reads_stripe();
-        if self.flash.ops[op as usize].kind == OpKind::Program {
-            self.page_rewritten(die, op);
-        } else if reads_stripe {
-            self.stripe_page_read(die, op);
-        } else {
-            self.page_scrubbed(die, op);
+        match self.flash.ops[op as usize].kind {
+            OpKind::Program => self.page_rewritten(die, op),
+            _ => self.page_read(die, op),
         }
         if self.up.up.raid.scrubbing.dies[die as usize].ppn == NONE {
             self.scrub_later(die);
@@ -203,9 +198,13 @@ where
         reads.into_iter().for_each(|read| self.enqueue(read));
     }
 
-    fn stripe_page_read(&mut self, die: DieIx, op: u32) {
+    /// A page has been read: that under way, or one of the rest of its stripe.
+    fn page_read(&mut self, die: DieIx, op: u32) {
         let Op { tag: lpn, ppn, .. } = self.flash.ops[op as usize];
         let WithFtl { ftl: Ftl { tables, .. }, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        if !raid.scrubbing.dies[die as usize].reads_stripe() {
+            return self.page_scrubbed(die, op);
+        }
         let found = (ppn != NONE).then(|| raid.find_errors(tables, lpn, ppn));
         let beyond = found.is_some_and(|found| found.is_beyond);
         self.flash.counters.corrected_bits += found.map_or(0, |found| u64::from(found.corrected));
@@ -244,13 +243,6 @@ where
         ftl.tables.commit_move(lpn, ppn, target);
         raid.scrubbing.dies[die as usize].end_page();
         self.consider_gc(plane);
-    }
-
-    /// The scrubbers of a drive, if its design scrubs.
-    pub(crate) fn prepare_scrubbers(&mut self) {
-        if self.ask(|policies, _| policies.scrub.pause_ns()).is_some() {
-            self.up.up.raid.scrubbing = Scrubbing::asleep(self.flash.device.geometry.dies());
-        }
     }
 }
 

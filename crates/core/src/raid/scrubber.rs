@@ -6,7 +6,7 @@ use crate::ids::{DieIx, Lpn, NONE, Ppn};
 use crate::media::errors::PageErrors;
 
 /// The scrubbers of all dies.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Scrubbing {
     /// One for each die; none where nothing is scrubbed.
     pub(super) dies: Vec<Scrubber>,
@@ -17,7 +17,7 @@ pub(crate) struct Scrubbing {
 impl Scrubbing {
     /// Those of so many dies, which sleep.
     pub(super) fn asleep(dies: u32) -> Self {
-        Self { dies: vec![Scrubber::ASLEEP; dies as usize], ..Self::default() }
+        Self { dies: vec![Scrubber::ASLEEP; dies as usize], is_due: false }
     }
 
     /// Some scrubbers wait for the next request.

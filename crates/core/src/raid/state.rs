@@ -12,6 +12,8 @@ use crate::raid::mover::Levelling;
 use crate::raid::scrubber::Scrubbing;
 use crate::slab::Slab;
 use crate::stripes::Stripes;
+use crate::traits::Traits;
+use crate::units::Ns;
 
 /// The write buffer, stripes with parity and their moves, bit errors, and scrubbing.
 #[derive(Debug)]
@@ -96,6 +98,11 @@ impl Raid {
         (dropped, (mapped || on_its_way) && !rain.set_trimmed(lpn, true))
     }
 
+    /// Whether a stripe may begin to move now.
+    pub(super) fn may_move(&self, stripe: u32, now: Ns) -> bool {
+        self.levelling.may_begin(now) && self.rain.as_ref().is_some_and(|rain| rain.active.find(stripe).is_none())
+    }
+
     /// The page whose copy a number behind all others stands for while its stripe moves.
     pub(super) fn page_on_the_move(&self, number: Lpn) -> Option<Lpn> {
         let stripes = &self.rain.as_ref()?.stripes;
@@ -168,9 +175,7 @@ impl Raid {
     /// had been computed, errors, violations, and pages given up unless these are lost.
     pub(crate) fn take_over(&mut self, old: Self, stripe_writes: &[StripeWrite], tables: &Tables, loses_trims: bool) {
         self.levelling = old.levelling.after_power_loss();
-        let room = self.buffer.room();
         self.buffer = old.buffer;
-        self.buffer.set_room(room);
         self.errors = old.errors;
         if let Some(errors) = &mut self.errors {
             // How often a page has been copied shows in its bit errors; which have been looked at is forgotten.
@@ -182,6 +187,7 @@ impl Raid {
             let entries = self.buffer.taken().into_iter().map(|entry| self.buffer.entry(entry));
             entries.filter(|entry| entry.dirty != 0).for_each(|entry| rain.note_dirty(entry.lpn));
         }
+        self.settle_room();
     }
 
     /// The steps that pages on their way from the buffer to the flash have under way.
@@ -190,7 +196,7 @@ impl Raid {
     }
 
     /// That of a drive in which nothing is under way.
-    pub(crate) fn new(device: &Device, stripes: Option<Stripes>) -> Self {
+    pub(crate) fn new(device: &Device, traits: &Traits, stripes: Option<Stripes>) -> Self {
         let mut buffer = WriteBuffer::new(device);
         let rain = stripes.map(|stripes| {
             let pages = buffer.capacity();
@@ -203,7 +209,7 @@ impl Raid {
             rain,
             errors: PageErrors::new(device).map(Box::new),
             levelling: Levelling::default(),
-            scrubbing: Scrubbing::default(),
+            scrubbing: Scrubbing::asleep(if traits.scrubs { device.geometry.dies() } else { 0 }),
             jobs: Slab::with_capacity(64),
         }
     }

@@ -176,7 +176,7 @@ fn a_job_runs_its_stages_after_each_other_and_computes_between_them() {
         let id = drive.at(0, read(2));
         drive.expect_completion(id, 111);
         drive.observer_mut().accepted(id + 1, 111);
-        drive.begin_request_for_test(read(0))
+        drive.up.up.up.host.begin_request_for_test(drive.flash.now, read(0))
     };
     let mut ops = [NONE; 3];
     for (index, lpn) in [0, 1].into_iter().enumerate() {

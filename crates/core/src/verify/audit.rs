@@ -6,7 +6,7 @@ use crate::flash::op::{CLASS_BY_NUMBER, OpKind, Owner};
 use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::{EMERGENCY, EXTERNAL};
 use crate::ftl::write_points::WritePoints;
-use crate::host::tiers::{Drive, WithHost};
+use crate::host::tiers::Drive;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::Observer;
 use crate::oracle::Content;
@@ -21,7 +21,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// The first invariant that does not hold, with what breaks it.
     pub fn audit(&self) -> Result<(), String> {
         let flash = &self.flash;
-        let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &self.up;
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
         // Valid means mapped; erased pages are counted right.
         ftl.tables.audit()?;
         // One owner per channel, and it is a GC that locks the channel.
@@ -50,7 +50,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.audit_stripes()?;
         self.audit_late_bound()?;
         // No request is lost: when nothing is outstanding, nothing is busy or waiting.
-        if host.outstanding() == 0 && raid.buffer.in_flight() == 0 {
+        if self.outstanding() == 0 && raid.buffer.in_flight() == 0 {
             flash.audit_idle()?;
         }
         Ok(())
@@ -89,7 +89,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Checks the invariants of stripes.
     fn audit_stripes(&self) -> Result<(), String> {
         let flash = &self.flash;
-        let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &self.up;
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
         let Some(rain) = &raid.rain else { return Ok(()) };
         let tables = &ftl.tables;
         for stripe in 0..rain.stripes().count() {
@@ -132,11 +132,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if steps != counted {
             return Err(format!("{steps} steps of stripe writes are counted as under way, and {counted} are"));
         }
-        if host.outstanding() == 0 && raid.buffer.in_flight() == 0 && rain.kept_pages() != (0, 0) {
+        if self.outstanding() == 0 && raid.buffer.in_flight() == 0 && rain.kept_pages() != (0, 0) {
             return Err(format!("{} parity pages are in RAM and no stripe is on its way", rain.kept_pages().0));
         }
         // What is active is in the buffer or being read.
-        if host.outstanding() == 0 && rain.active().len() > raid.buffer.occupied() as usize + usize::from(raid.levelling.is_moving()) {
+        if self.outstanding() == 0 && rain.active().len() > raid.buffer.occupied() as usize + usize::from(raid.levelling.is_moving()) {
             return Err(format!("{} stripes are active, and the buffer has {} pages", rain.active().len(), raid.buffer.occupied()));
         }
         Ok(())
