@@ -179,7 +179,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The first GCs that started while another of their group was under way, at most `VIOLATIONS_KEPT`, since counting began.
     pub fn violations(&self) -> &[Violation] {
-        self.up.up.raid.rain.as_ref().map_or(&[], |rain| rain.violations())
+        self.view().raid.rain.as_ref().map_or(&[], |rain| rain.violations())
     }
 
     /// Pages from logical page 0 on that the starting state maps, without regard to a workload: as many as the stated share of

@@ -127,24 +127,30 @@ impl WriteBuffer {
         &self.waiting
     }
 
-    /// A write waits for space, behind the others.
-    pub fn wait(&mut self, write: WaitingWrite) {
+    /// A write waits for space, behind the others, or has put in some pages and waits on as the first. Returns whether it is the
+    /// first.
+    pub fn wait(&mut self, write: WaitingWrite) -> bool {
+        if let Some(first) = self.waiting.front_mut()
+            && first.request == write.request
+        {
+            self.pages_waiting -= write.next_lpn - first.next_lpn;
+            first.next_lpn = write.next_lpn;
+            return true;
+        }
         self.waits.begin(write.since, self.waiting.is_empty(), || self.waiting[0].since);
         self.pages_waiting += write.pages();
         self.waiting.push_back(write);
+        self.waiting.len() == 1
     }
 
-    /// The write that waits longest has put in its pages before this one.
-    pub fn still_waits(&mut self, next_lpn: Lpn) {
-        let first = &mut self.waiting[0];
-        self.pages_waiting -= next_lpn - first.next_lpn;
-        first.next_lpn = next_lpn;
-    }
-
-    /// The write that waits longest has put in all its pages.
-    pub fn stop_waiting(&mut self) {
-        let write = self.waiting.pop_front().expect("a write that waited");
-        self.pages_waiting -= write.pages();
+    /// A write has put in all its pages that are in the device. If it waits, it is the first.
+    pub fn stop_waiting(&mut self, request: u32) {
+        if let Some(first) = self.waiting.front()
+            && first.request == request
+        {
+            self.pages_waiting -= first.pages();
+            self.waiting.pop_front();
+        }
     }
 
     /// The pages that wait for space.
@@ -463,9 +469,9 @@ mod tests {
         assert_eq!([(); 2].map(|()| buffer.next_foreground_flush(0).is_some()), [true; 2]);
         assert_eq!(buffer.next_foreground_flush(0), None, "three are on their way for three");
         buffer.flushed(first, false, None);
-        buffer.stop_waiting();
+        buffer.stop_waiting(0);
         assert_eq!((buffer.pages_waiting(), buffer.next_foreground_flush(0)), (2, None));
-        buffer.still_waits(21);
+        buffer.wait(WaitingWrite { request: 1, next_lpn: 21, last_lpn: 21, since: 0 });
         assert_eq!((buffer.pages_waiting(), buffer.next_foreground_flush(1)), (1, None));
         assert!(buffer.next_foreground_flush(2).is_some(), "two of two on their way get nowhere");
     }
@@ -534,7 +540,7 @@ mod tests {
                 }
                 if let Some(lpn) = asked {
                     if buffer.is_open() {
-                        buffer.stop_waiting();
+                        buffer.stop_waiting(0);
                         asked = None;
                     } else {
                         prop_assert_eq!(buffer.insert(lpn, 1), Insert::Full);

@@ -129,30 +129,30 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Pages of a write from one on go into the buffer as far as there is room, behind those of writes that wait for it already.
     pub(super) fn write_to_buffer(&mut self, request: u32, lpn: Lpn) {
-        let next_lpn = match self.up.up.raid.buffer.waiting().back() {
+        match self.up.up.raid.buffer.waiting().back() {
             // Pages cross in order, so a write that waits already takes this one in its turn.
-            Some(last) if last.request == request => return,
-            Some(_) => Some(lpn),
-            None => self.insert_pages(request, lpn),
-        };
-        let Some(next_lpn) = next_lpn else { return };
+            Some(last) if last.request == request => {}
+            Some(_) => self.wait_for_room(request, lpn),
+            None => drop(self.insert_pages(request, lpn)),
+        }
+    }
+
+    /// A write waits, or goes on to wait, until the buffer has room for its pages from one on.
+    fn wait_for_room(&mut self, request: u32, next_lpn: Lpn) {
         let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
-        raid.buffer.wait(host.waiting_write(request, next_lpn, self.flash.now));
+        let is_first = raid.buffer.wait(host.waiting_write(request, next_lpn, self.flash.now));
         // Stripes leave for the first write alone: the more wait, the more of them fill.
-        if raid.rain.is_none() || raid.buffer.waiting().len() == 1 {
+        if raid.rain.is_none() || is_first {
             self.make_room();
         }
     }
 
-    /// Puts the pages of a write from `from` on into the buffer, as far as their data are in the device. Returns the first page
-    /// that found no room.
-    pub(super) fn insert_pages(&mut self, request: u32, from: Lpn) -> Option<Lpn> {
+    /// Puts the pages of a write from `from` on into the buffer, as far as their data are in the device. Returns whether all found
+    /// room; otherwise it waits.
+    fn insert_pages(&mut self, request: u32, from: Lpn) -> bool {
         let host = &self.up.up.up.host;
         let Request { command, crossed, .. } = host.requests[request as usize];
-        for (lpn, first, count) in host.pages(&command).filter(|&(lpn, ..)| lpn >= from) {
-            if lpn >= crossed {
-                return None;
-            }
+        for (lpn, first, count) in host.pages(&command).filter(|&(lpn, ..)| (from..crossed).contains(&lpn)) {
             let WithFtl { oracle, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &mut self.up;
             if host.is_void(request, lpn) {
                 self.flash.counters.trimmed_buffered += 1;
@@ -163,7 +163,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let written = if raid.is_trimmed(lpn) { mask(0, per_page) } else { mask(first, count) };
             let inserted = raid.buffer.insert(lpn, written);
             let entry = match inserted {
-                Insert::Full => return Some(lpn),
+                Insert::Full => {
+                    self.wait_for_room(request, lpn);
+                    return false;
+                }
                 Insert::Added(entry) => entry,
                 Insert::Merged(entry) => {
                     self.flash.counters.merged += 1;
@@ -187,13 +190,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let now = self.flash.now;
         let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
-        host.forget_void_pages(request);
-        let since = host.in_device_since(request);
-        if now > since {
-            host.requests[request as usize].room_mix = raid.buffer.waits.mix(since, now);
+        raid.buffer.stop_waiting(request);
+        if crossed > host.last_page_of(&command) {
+            host.forget_void_pages(request);
+            let since = host.in_device_since(request);
+            if now > since {
+                host.requests[request as usize].room_mix = raid.buffer.waits.mix(since, now);
+            }
+            self.serve_from_ram(request);
         }
-        self.serve_from_ram(request);
-        None
+        true
     }
 
     /// The RAM has served a request but for its own latency.
@@ -350,15 +356,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline(never)]
     fn let_in(&mut self) {
         while let Some(write) = self.up.up.raid.lets_in(self.flash.traits.assembles) {
-            let next_lpn = self.insert_pages(write.request, write.next_lpn);
-            let buffer = &mut self.up.up.raid.buffer;
-            let Some(next_lpn) = next_lpn else {
-                buffer.stop_waiting();
-                continue;
-            };
-            buffer.still_waits(next_lpn);
-            self.make_room();
-            break;
+            if !self.insert_pages(write.request, write.next_lpn) {
+                break;
+            }
         }
         while let Some(queued) = self.up.up.up.host.queue.take() {
             self.accept(queued);

@@ -85,6 +85,12 @@ impl Host {
         (sector >> self.sector_shift) as Lpn
     }
 
+    /// The last logical page of a command.
+    #[inline]
+    pub(super) fn last_page_of(&self, command: &Command) -> Lpn {
+        self.page_of(command.sector + u64::from(command.sectors) - 1)
+    }
+
     /// The pages of a command, each with its first sector and number of sectors.
     #[inline]
     pub(super) fn pages(&self, command: &Command) -> impl Iterator<Item = (Lpn, u16, u16)> + Clone + use<> {
@@ -112,8 +118,8 @@ impl Host {
 
     /// A write that begins to wait for room for its pages from `next_lpn` on.
     pub(super) fn waiting_write(&self, request: u32, next_lpn: Lpn, since: Ns) -> WaitingWrite {
-        let Command { sector, sectors, .. } = self.requests[request as usize].command;
-        WaitingWrite { request, next_lpn, last_lpn: self.page_of(sector + u64::from(sectors) - 1), since }
+        let last_lpn = self.last_page_of(&self.requests[request as usize].command);
+        WaitingWrite { request, next_lpn, last_lpn, since }
     }
 
     /// Since when a request that the RAM serves has been in the device with all its data.

@@ -76,9 +76,9 @@ where
 
     /// Tells the oracle, if there is one, where the pages lie that ageing wrote.
     pub(crate) fn inform_oracle(&mut self, live: impl Iterator<Item = Lpn>) {
-        if let Some(oracle) = &mut self.up.oracle {
-            let tables = &self.up.ftl.tables;
-            let stripes = self.up.up.raid.rain.as_ref().map(|rain| rain.stripes());
+        let WithFtl { ftl, oracle, up: WithRaid { raid, .. } } = &mut self.up;
+        if let Some(oracle) = oracle {
+            let (tables, stripes) = (&ftl.tables, raid.rain.as_ref().map(|rain| rain.stripes()));
             let mut parities = Vec::new();
             for lpn in live {
                 match stripes {
