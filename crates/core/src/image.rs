@@ -181,7 +181,11 @@ where
         self.up.ftl.gc.expect_victims(aged.victim_valid_permille);
         self.up.ftl.tables.load(self.flash.device.bad_blocks_per_plane(), source)?;
         self.take_memories(source)?;
-        self.check_stripes_loaded().map_err(LoadError::Faulty)?;
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
+        if let Some(rain) = &raid.rain {
+            let checked = (0..rain.stripes().count()).try_for_each(|stripe| rain.check_stripe(&ftl.tables, stripe));
+            checked.map_err(LoadError::Faulty)?;
+        }
         self.inform_oracle_of_all();
         Ok(())
     }
@@ -251,25 +255,6 @@ where
             gc_leaves_its_plane: self.flash.traits.gc_across,
             aligns: self.flash.traits.pairing.aligns,
         }
-    }
-
-    /// Every page of a stripe lies in its plane, and has parity.
-    fn check_stripes_loaded(&self) -> Result<(), String> {
-        let Some(stripes) = self.seen().stripes() else { return Ok(()) };
-        let tables = &self.up.ftl.tables;
-        for stripe in 0..stripes.count() {
-            let (first, members) = stripes.members(stripe);
-            let parity = stripes.parity(stripe);
-            let mut mapped = (first..first + members).filter(|&lpn| tables.lookup(lpn) != NONE);
-            if mapped.clone().next().is_some() != (tables.lookup(parity) != NONE) {
-                return Err(format!("stripe {stripe} has pages without parity, or parity without pages"));
-            }
-            let strays = |lpn: &Lpn| tables.lookup(*lpn) != NONE && tables.plane_of(tables.lookup(*lpn)) != stripes.plane_of(*lpn);
-            if let Some(lpn) = mapped.find(strays).or(Some(parity).filter(strays)) {
-                return Err(format!("logical page {lpn} lies in plane {}, not in that of its stripe", tables.plane_of(tables.lookup(lpn))));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -21,6 +21,18 @@ pub(crate) fn sector_mask(first: u16, count: u16) -> u64 {
     (u64::MAX >> (64 - count)) << first
 }
 
+/// The numbers of the bits that are set, in order.
+#[inline]
+pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let bit = mask.trailing_zeros();
+            mask &= mask - 1;
+            bit
+        })
+    })
+}
+
 /// A divisor that is a power of two on most drives, where dividing is a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divisor {

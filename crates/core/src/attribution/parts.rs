@@ -156,16 +156,10 @@ pub const BUFFER_POLICY: usize = BUFFER_ASSEMBLY + 1;
 /// Number of parts.
 pub const PARTS: usize = BUFFER_POLICY + 1;
 
-/// The numbers of the bits that are set, in order.
+/// The parts whose bits are set, in order.
 #[inline]
-pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        (mask != 0).then(|| {
-            let bit = mask.trailing_zeros() as usize;
-            mask &= mask - 1;
-            bit
-        })
-    })
+pub(crate) fn bits(mask: u64) -> impl Iterator<Item = usize> {
+    crate::units::bits(mask).map(|bit| bit as usize)
 }
 
 /// A latency as a sum of parts, in nanoseconds. The parts add up to the latency exactly.

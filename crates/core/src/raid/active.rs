@@ -6,6 +6,7 @@
 //! reconstruction of the old generation reads everything from the flash and keeps the new pages from being programmed until it
 //! has done so; one that comes later takes the new pages and the new parity from RAM and only the rest from the flash.
 
+use crate::ftl::Tables;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::oracle::{Content, Oracle};
 use crate::slab::{Keyed, Node, Order, Slab};
@@ -332,6 +333,29 @@ impl Rain {
     /// Forgets them.
     pub fn forget_violations(&mut self) {
         self.violations.clear();
+    }
+
+    /// Checks that a stripe that is not on its way has parity if it has pages, so that any of them can be regenerated, and that all
+    /// of it lies where its layout says.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn check_stripe(&self, tables: &Tables, stripe: u32) -> Result<(), String> {
+        let (first, members) = self.stripes.members(stripe);
+        let parity = self.stripes.parity(stripe);
+        let is_mapped = |lpn: &Lpn| tables.lookup(*lpn) != NONE;
+        let mut mapped = (first..first + members).filter(is_mapped);
+        if mapped.clone().next().is_some() != is_mapped(&parity) {
+            return Err(format!("stripe {stripe} has pages without parity, or parity without pages"));
+        }
+        let strays = |lpn: &Lpn| is_mapped(lpn) && tables.plane_of(tables.lookup(*lpn)) != self.stripes.plane_of(*lpn);
+        match mapped.find(strays).or(Some(parity).filter(strays)) {
+            Some(lpn) => {
+                let plane = tables.plane_of(tables.lookup(lpn));
+                Err(format!("logical page {lpn} lies in plane {plane}, not in that of its stripe"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Pages that the host gave up and that parity still covers.

@@ -12,12 +12,12 @@ use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::{Attribution, DIE, TrafficClass};
+use crate::raid::XOR_NS;
 use crate::raid::active::{Rain, StripeWrite, all};
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::state::Raid;
-use crate::raid::{XOR_NS, bits};
 use crate::timer::Timer;
-use crate::units::Ns;
+use crate::units::{Ns, bits};
 
 /// What a stripe's new parity needs of the old pages: one bit for each member, the parity's behind them.
 struct Needs {
@@ -69,10 +69,6 @@ where
             };
             self.destage(stripe);
         }
-    }
-
-    fn in_gc(&self, plane: PlaneIx) -> bool {
-        self.seen().in_gc(plane)
     }
 
     /// The dirty pages of a stripe leave the buffer with its new parity.
@@ -160,7 +156,8 @@ where
         if !around {
             return plain;
         }
-        let behind = bits(mapped).filter(|&place| self.in_gc(stripes.plane_of(lpn(place)))).fold(0u64, |behind, place| behind | 1 << place);
+        let behind =
+            bits(mapped).filter(|&place| self.seen().in_gc(stripes.plane_of(lpn(place)))).fold(0u64, |behind, place| behind | 1 << place);
         if chosen & behind == 0 {
             return plain;
         }
@@ -274,7 +271,7 @@ where
         }
         for &program in &programs[..count] {
             let plane = self.flash.ops[program as usize].plane;
-            if around && self.in_gc(plane) { self.defer(stripe_write, program, plane) } else { self.enqueue(program) }
+            if around && self.seen().in_gc(plane) { self.defer(stripe_write, program, plane) } else { self.enqueue(program) }
         }
     }
 

@@ -18,14 +18,3 @@ pub(crate) mod state;
 
 /// Computing a parity, or a page from its stripe. TTFLASH, section 4.3: "less than 3 us for N <= 8".
 pub(crate) const XOR_NS: Ns = 3_000;
-
-/// The places of the bits that are set.
-pub(crate) fn bits(mut bits: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        (bits != 0).then(|| {
-            let place = bits.trailing_zeros();
-            bits &= bits - 1;
-            place
-        })
-    })
-}

@@ -16,12 +16,12 @@ use crate::observe::{Attribution, TrafficClass};
 use crate::oracle::Content;
 use crate::policy::answers::{ReadAnswer, Scope};
 use crate::policy::view::BlockedRead;
+use crate::raid::XOR_NS;
 use crate::raid::active::Rebuild;
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::job::Job;
 use crate::raid::state::Raid;
-use crate::raid::{XOR_NS, bits};
-use crate::units::Ns;
+use crate::units::{Ns, bits};
 
 /// The other pages of a stripe, and how a reconstruction gets at each: masks of places.
 struct Sources {

@@ -92,29 +92,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
         let Some(rain) = &raid.rain else { return Ok(()) };
         let tables = &ftl.tables;
-        for stripe in 0..rain.stripes().count() {
+        for stripe in (0..rain.stripes().count()).filter(|&stripe| !rain.is_on_its_way(stripe)) {
+            rain.check_stripe(tables, stripe)?;
+            // Its parity is the sum of its pages.
             let (first, members) = rain.stripes().members(stripe);
             let parity = tables.lookup(rain.stripes().parity(stripe));
-            let mapped = || (first..first + members).map(|lpn| tables.lookup(lpn)).filter(|&ppn| ppn != NONE);
-            // A page that can be read can be regenerated.
-            if rain.is_on_its_way(stripe) {
-                continue;
-            }
-            if (parity == NONE) != (mapped().count() == 0) {
-                return Err(format!("stripe {stripe} has mapped pages or mapped parity, and not both"));
-            }
-            // The parity of a stripe that is not on its way is the sum of its pages.
             if let Some(oracle) = self.up.oracle.as_ref().filter(|_| parity != NONE) {
-                let sum = mapped().fold(Content::Uniform(0), |sum, ppn| sum.xor(&oracle.on_flash(ppn)));
+                let mapped = (first..first + members).map(|lpn| tables.lookup(lpn)).filter(|&ppn| ppn != NONE);
+                let sum = mapped.fold(Content::Uniform(0), |sum, ppn| sum.xor(&oracle.on_flash(ppn)));
                 if sum != oracle.on_flash(parity) {
                     return Err(format!("the parity of stripe {stripe} is {:?}, its pages add up to {sum:?}", oracle.on_flash(parity)));
-                }
-            }
-            // All of it lies where its layout says.
-            for lpn in (first..first + members).chain([rain.stripes().parity(stripe)]) {
-                let ppn = tables.lookup(lpn);
-                if ppn != NONE && tables.plane_of(ppn) != rain.stripes().plane_of(lpn) {
-                    return Err(format!("page {lpn} of stripe {stripe} lies in plane {}", tables.plane_of(ppn)));
                 }
             }
         }
