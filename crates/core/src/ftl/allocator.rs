@@ -13,7 +13,7 @@ use crate::flash::ask::Waiting;
 use crate::flash::op::{Class, Op, Owner};
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::{Claimant, Tables};
-use crate::gc::state::Collection;
+use crate::gc::state::PoolGc;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::{Aligned, Parking, Preference, Writer};
@@ -82,7 +82,7 @@ where
     }
 
     /// The GC of a plane's pool.
-    pub(crate) fn gc_of(&self, plane: PlaneIx) -> &Collection {
+    pub(crate) fn gc_of(&self, plane: PlaneIx) -> &PoolGc {
         self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane))
     }
 
@@ -224,7 +224,7 @@ where
             return self.ask(|policies, view| policies.page_choice.preference(view, Writer::Host, in_the_way));
         };
         // Where writes wait for the die it is no idle time.
-        let hurries = self.flash.queues(of).urgent || self.seen().host_waits_at(self.flash.die_of(plane));
+        let hurries = self.flash.queues(of).urgent || self.seen().writes_wait_for(self.flash.die_of(plane));
         self.ask(|policies, view| policies.page_choice.preference(view, Writer::Gc, hurries))
     }
 

@@ -81,13 +81,13 @@ where
 
     /// Whether the GC of a plane, none of whose pages waits to be programmed, can still bring one.
     fn brings_a_page(&self, plane: PlaneIx) -> bool {
-        let gc = self.up.ftl.gc.of(plane);
-        let victim = self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane)).victim;
-        let has_more = || victim.is_none() || self.up.ftl.tables.has_valid(gc.unseen);
+        let (gc, current) = (self.up.ftl.gc.of(plane), self.gc_of(plane).current);
+        let has_more = || current.is_none_or(|current| self.up.ftl.tables.has_valid(current.unseen));
+        let in_flight = || current.map_or(0, |current| current.in_flight);
         match gc.state {
             GcState::Claiming => has_more(),
             GcState::Moving if self.flash.traits.gc_across => {
-                gc.reads || gc.in_registers > 0 || has_more() && gc.in_ram < self.flash.traits.gc_reads_ahead
+                gc.reads || gc.in_registers > 0 || has_more() && in_flight() < self.flash.traits.gc_reads_ahead
             }
             // Where no step waits to be picked, a page is being read.
             GcState::Moving => has_more() || !self.flash.is_ready(plane, Class::Gc),

@@ -3,6 +3,7 @@
 //! Nothing is chosen early: the victim when the lock is complete, each page and its destination when the step is picked, so a
 //! page that was overwritten in the meantime is not copied.
 
+use crate::attribution::trail::NOBODY;
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -12,6 +13,7 @@ use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{Collection, Gc, GcState, Reason};
 use crate::ids::{PlaneIx, Pool};
 use crate::policy::answers::{Gate, Want};
+use crate::policy::thresholds::StartLevel;
 use crate::timer::Timer;
 use crate::units::Ns;
 
@@ -119,7 +121,7 @@ where
 
     #[cold]
     fn set_cycle(&mut self, pool: Pool, in_cycle: bool) {
-        self.pools_of_cycle(pool).for_each(|pool| self.up.ftl.gc.cycles[pool.index()] = in_cycle);
+        self.pools_of_cycle(pool).for_each(|pool| self.up.ftl.gc.of_pool_mut(pool).in_cycle = in_cycle);
     }
 
     /// The pool that a cycle goes on with when a block of one of its pools is erased: of those that want a GC and that the gate lets
@@ -145,6 +147,12 @@ where
         }
         self.up.ftl.gc.candidates = found;
         best.map(|(_, pool, want)| (pool, want))
+    }
+
+    /// The erased space that a pool's GC aims at: that at which a cycle stops, or that below which one starts.
+    pub(super) fn level_aimed_at(&self, pool: Pool) -> Option<StartLevel> {
+        let levels = self.policies().start.trigger?;
+        Some(if self.up.ftl.gc.in_cycle(pool) { levels.stop } else { levels.start })
     }
 
     /// Where a pool's GC stands, in the plane that is least far.
@@ -251,9 +259,9 @@ where
             let Gc { locks, locks_since, .. } = self.up.ftl.gc.planes[plane as usize];
             self.up.ftl.gc.planes[plane as usize] = Gc { state: GcState::Claiming, plan, locks, locks_since, ..Gc::idle() };
         }
-        let (started, number) = (self.flash.now, self.up.ftl.gc.started);
-        self.up.ftl.gc.started += 1;
-        *self.up.ftl.gc.of_pool_mut(pool) = Collection { reason, started, number, ..Collection::idle() };
+        let number = self.up.ftl.gc.next_number();
+        let gc = self.up.ftl.gc.of_pool_mut(pool);
+        (gc.reason, gc.started, gc.number, gc.retry_at) = (reason, self.flash.now, number, Ns::MAX);
         self.set_urgent(pool, urgent);
         self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way += 1);
         self.request_locks(planes);
@@ -263,7 +271,7 @@ where
     pub(super) fn lock_complete(&mut self, plane: PlaneIx) {
         self.up.ftl.gc.planes[plane as usize].state = GcState::Moving;
         let pool = self.up.ftl.tables.pool_of(plane);
-        let begins = self.up.ftl.gc.of_pool(pool).victim.is_none();
+        let begins = self.up.ftl.gc.of_pool(pool).current.is_none();
         if begins {
             let Some(victim) = self.choose_victim(pool) else {
                 self.end_cycle(pool);
@@ -275,16 +283,9 @@ where
                 self.ask_gates(None);
                 return;
             };
-            let tables = &mut self.up.ftl.tables;
-            tables.begin_collect(victim);
-            for plane in tables.planes_of(pool) {
-                let block = tables.block_in(victim, plane);
-                tables.prefetch_block(block);
-                self.up.ftl.gc.planes[plane as usize].unseen = tables.pages_of(block);
-            }
-            let now = self.flash.now;
-            let collection = self.up.ftl.gc.of_pool_mut(pool);
-            (collection.victim, collection.locked_since) = (Some(victim), now);
+            let opened = self.open(victim);
+            let gc = self.up.ftl.gc.of_pool_mut(pool);
+            gc.current = Some(Collection { started: gc.started, ..opened });
             if self.flash.traits.pairing.aligns {
                 self.up.ftl.tables.planes_of(pool).for_each(|plane| self.align_gc(plane));
             }
@@ -329,9 +330,9 @@ where
     }
 
     pub(super) fn end_gc(&mut self, pool: Pool) {
-        let took = self.flash.now - self.up.ftl.gc.of_pool(pool).started;
-        self.flash.counters.gc_turn_ns_max = self.flash.counters.gc_turn_ns_max.max(took);
-        *self.up.ftl.gc.of_pool_mut(pool) = Collection::idle();
+        let gc = self.up.ftl.gc.of_pool_mut(pool);
+        (gc.current, gc.number) = (None, NOBODY);
+        self.flash.counters.gc_turn_ns_max = self.flash.counters.gc_turn_ns_max.max(self.flash.now - gc.started);
         self.set_urgent(pool, false);
         for plane in self.up.ftl.tables.planes_of(pool) {
             // A cycle that goes on gives the lock up only when its next request stands.

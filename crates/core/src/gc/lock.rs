@@ -131,12 +131,9 @@ where
     #[cold]
     pub(super) fn erase_ends(&mut self, die: DieIx) {
         let pending = |plane: PlaneIx| {
-            let gc = &self.up.ftl.gc.planes[plane as usize];
-            let tables = &self.up.ftl.tables;
-            let victim = self.up.ftl.gc.of_pool(tables.pool_of(plane)).victim;
-            let is_empty = |group| !tables.has_valid(tables.pages_of(tables.block_in(group, plane)));
-            let erases_next = || victim.is_some_and(is_empty);
-            gc.state == GcState::Erasing || gc.state == GcState::Moving && erases_next()
+            let erases_next = || self.gc_of(plane).current.is_some_and(|current| self.up.ftl.tables.valid_pages(current.group) == 0);
+            let state = self.up.ftl.gc.of(plane).state;
+            state == GcState::Erasing || state == GcState::Moving && erases_next()
         };
         if !self.planes_of(die).any(pending) {
             self.flash.no_erase_pends(die);
@@ -218,7 +215,7 @@ where
             for channel in claims.start..claims.start + gc.claim {
                 self.flash.count_idle_as(channel as usize, category);
                 if Self::TRACED {
-                    let number = self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane)).number;
+                    let number = self.gc_of(plane).number;
                     self.observer().channel_idles(channel, now, category, number);
                 }
             }

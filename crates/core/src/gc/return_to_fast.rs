@@ -19,12 +19,19 @@ where
         is_unparked && self.ask(|policies, view| policies.gc_gate.may_start(view, pool, Want::Soft)) == Gate::Open
     }
 
-    /// Whether a write point of a plane is not parked, and no write waits for its die.
-    fn is_unparked(&mut self, plane: PlaneIx) -> bool {
+    /// Whether a write point of a plane is to be brought to a fast page: it is not parked, and no write waits. Pages of GC that are
+    /// on their way to any plane already do so for as many.
+    pub(super) fn is_unparked(&mut self, plane: PlaneIx) -> bool {
         let Some(parking) = self.ask(|policies, _| policies.page_choice.parking()) else { return false };
+        if self.seen().writes_wait_for(self.flash.die_of(plane)) {
+            return false;
+        }
+        if let Some(late_bound) = &self.up.ftl.late_bound {
+            let points = &late_bound.points;
+            return points.unparked(plane, parking) != 0 && points.unparked_of_all(parking) > late_bound.moving;
+        }
         let tables = &self.up.ftl.tables;
-        let unparked = |point: usize| !self.is_parked_at(parking, tables.next_offset(plane, point));
-        !self.seen().host_waits_at(self.flash.die_of(plane)) && (0..tables.write_points(plane)).any(unparked)
+        (0..tables.write_points(plane)).any(|point| !self.is_parked_at(parking, tables.next_offset(plane, point)))
     }
 
     /// Whether a return-to-fast GC has no more to do. It stays for its plane if that wants a GC by now.
@@ -35,16 +42,15 @@ where
             self.up.ftl.gc.of_pool_mut(pool).reason = Reason::Wanted;
             return false;
         }
-        let gc = &self.up.ftl.gc.planes[plane as usize];
-        gc.in_ram + gc.in_registers == 0 && !self.is_unparked(plane)
+        self.up.ftl.gc.of_pool(pool).current.is_some_and(|current| current.in_flight == 0) && !self.is_unparked(plane)
     }
 
     /// Ends a GC whose victim stays as it is. Returns whether the die is now busy.
     #[cold]
     pub(super) fn abandon_gc(&mut self, plane: PlaneIx) -> bool {
         let pool = self.up.ftl.tables.pool_of(plane);
-        let victim = self.up.ftl.gc.of_pool(pool).victim.expect("a GC that has its victim");
-        self.up.ftl.tables.end_collect(victim);
+        let current = self.up.ftl.gc.of_pool(pool).current.expect("a GC that has its victim");
+        self.up.ftl.tables.end_collect(current.group);
         self.end_without_erase(pool);
         self.ask_gates(None);
         self.flash.die(self.flash.die_of(plane)).is_running()

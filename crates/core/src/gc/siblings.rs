@@ -51,11 +51,13 @@ where
 
     /// The erased pages of a die, as if the GCs that have read all their pages had ended.
     fn erased_pages(&self, die: DieIx) -> u32 {
-        let (tables, gc) = (&self.up.ftl.tables, &self.up.ftl.gc);
-        let drains = |plane| self.flash.traits.gc_across && self.seen().gc_drains(plane);
-        let freed = |plane| gc.of_pool(tables.pool_of(plane)).victim.map_or(0, |victim| tables.pages_in(victim));
-        let comes = |plane| if drains(plane) { freed(plane).saturating_sub(gc.of(plane).in_ram) } else { 0 };
-        self.planes_of(die).map(|plane| self.up.ftl.tables.free_pages(plane) + comes(plane)).sum()
+        let tables = &self.up.ftl.tables;
+        let comes = |plane| {
+            let drains = self.flash.traits.gc_across && self.seen().gc_drains(plane);
+            let drained = self.gc_of(plane).current.filter(|_| drains);
+            drained.map_or(0, |current| tables.pages_in(current.group).saturating_sub(current.in_flight))
+        };
+        self.planes_of(die).map(|plane| tables.free_pages(plane) + comes(plane)).sum()
     }
 
     /// Whether a GC of a die has read all its pages, and waits until they are programmed with those of another.
@@ -65,9 +67,8 @@ where
 
     /// Whether the blocks that GCs of a die have read to the end make up for what it lacks, so that no other need be begun.
     fn is_made_up_for_in(&self, die: DieIx) -> bool {
-        let Some(levels) = self.policies().start.trigger else { return false };
-        let in_cycle = self.planes_of(die).any(|plane| self.up.ftl.gc.in_cycle(self.up.ftl.tables.pool_of(plane)));
-        let StartLevel::DiePages(pages) = (if in_cycle { levels.stop } else { levels.start }) else { return false };
+        let pool = self.up.ftl.tables.pool_of(self.planes_of(die).start);
+        let Some(StartLevel::DiePages(pages)) = self.level_aimed_at(pool) else { return false };
         self.die_drains(die) && self.erased_pages(die) >= pages * self.flash.device.geometry.planes_per_die
     }
 
@@ -127,9 +128,9 @@ where
     /// that come too late for each other's programs would bring each other for ever, and the host could never program.
     #[cold]
     pub(super) fn bring_siblings(&mut self, pool: Pool) {
-        let collection = self.up.ftl.gc.of_pool(pool);
-        let moves = collection.victim.map_or(0, |victim| self.up.ftl.tables.valid_pages(victim));
-        if moves == 0 || collection.reason == Reason::Sibling {
+        let gc = self.up.ftl.gc.of_pool(pool);
+        let moves = gc.current.map_or(0, |current| self.up.ftl.tables.valid_pages(current.group));
+        if moves == 0 || gc.reason == Reason::Sibling {
             return;
         }
         let passes = self.is_urgent(pool) && !self.ask(|policies, _| policies.gc_gate.strict());

@@ -43,53 +43,70 @@ pub(crate) enum Reason {
     Sibling,
 }
 
-/// The GC of a pool: the collection of one block group.
+/// The collection of a block group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collection {
-    /// The block group, once it is chosen.
-    pub victim: Option<BlockGroup>,
-    pub(super) reason: Reason,
-    pub started: Ns,
-    /// When it first had locked all that it must.
-    pub locked_since: Ns,
-    /// When the gate wants to be asked again.
-    pub(super) retry_at: Ns,
-    /// Since when it waits at the gate, if it does.
-    pub(super) gated_since: Ns,
-    /// Its number, in the order in which GCs started.
-    pub number: u64,
-    /// Pages that it has moved.
+    pub group: BlockGroup,
+    /// What of it has not been looked at.
+    pub unseen: Unseen,
+    /// Pages of it that are being read, wait for their place or for other pages, or are being programmed.
+    pub in_flight: u32,
+    /// Pages of it that have been moved.
     pub moved: u32,
+    /// When its GC started; where that locks nothing, when the group was chosen.
+    pub started: Ns,
+    /// When the group was chosen: as soon as all was locked for the first time.
+    pub chosen: Ns,
     /// When its last page had been moved.
     pub moved_at: Ns,
 }
 
-impl Collection {
+/// The GC of a pool.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolGc {
+    /// The block group that it collects; where it locks nothing, the one that it erases.
+    pub current: Option<Collection>,
+    /// Where it locks nothing, those that it has begun to move.
+    pub(super) opened: Vec<Collection>,
+    pub(super) reason: Reason,
+    pub(super) started: Ns,
+    /// Its number, in the order in which GCs started.
+    pub number: u64,
+    /// When the gate wants to be asked again.
+    pub(super) retry_at: Ns,
+    /// Since when it waits at the gate, if it does.
+    pub(super) gated_since: Ns,
+    /// It is in a cycle of several block groups.
+    pub(super) in_cycle: bool,
+    /// Where it locks nothing: a page that it has read has no place yet.
+    pub(super) page_waits: bool,
+    /// Where it locks nothing: it found nothing to do since anything changed in the pool.
+    pub(super) stuck: bool,
+}
+
+impl PoolGc {
+    const IDLE: Self = Self {
+        current: None,
+        opened: Vec::new(),
+        reason: Reason::Wanted,
+        started: 0,
+        number: NOBODY,
+        retry_at: Ns::MAX,
+        gated_since: 0,
+        in_cycle: false,
+        page_waits: false,
+        stuck: false,
+    };
+
     pub fn is_return_to_fast(&self) -> bool {
         self.reason == Reason::ReturnToFast
     }
-
-    pub fn idle() -> Self {
-        Self {
-            victim: None,
-            reason: Reason::Wanted,
-            started: 0,
-            locked_since: 0,
-            retry_at: Ns::MAX,
-            gated_since: 0,
-            number: NOBODY,
-            moved: 0,
-            moved_at: 0,
-        }
-    }
 }
 
-/// What a pool's GC does in a plane: it cleans one block.
+/// What a pool's GC does in a plane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gc {
     pub state: GcState,
-    /// What of the block has not been looked at.
-    pub unseen: Unseen,
     pub plan: LockPlan,
     /// It has locked its plane or die.
     pub locks: bool,
@@ -99,19 +116,16 @@ pub(crate) struct Gc {
     pub write_point: Option<u8>,
     /// The next channel to claim; those before it are locked.
     pub(super) claim: u32,
-    /// A page of the block is being read, or, with cache registers, leaves the array.
+    /// A page is being read, or, with cache registers, leaves the array.
     pub reads: bool,
     /// Pages that it has read into cache registers and that have not crossed the channel yet.
     pub in_registers: u32,
-    /// Pages that it has read and that are not programmed yet.
-    pub in_ram: u32,
 }
 
 impl Gc {
     pub fn idle() -> Self {
         Self {
             state: GcState::Idle,
-            unseen: Unseen::NOTHING,
             plan: LockPlan { scope: Scope::Plane, release_each_page: false },
             locks: false,
             locks_since: 0,
@@ -119,34 +133,8 @@ impl Gc {
             claim: 0,
             reads: false,
             in_registers: 0,
-            in_ram: 0,
         }
     }
-}
-
-/// A block group that is being cleaned.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Opened {
-    pub(super) group: BlockGroup,
-    /// What of it has not been looked at.
-    pub(super) unseen: Unseen,
-    /// Pages of it that are being read, wait for their place, or are being programmed.
-    pub(super) in_flight: u32,
-    pub(super) moved: u32,
-    pub(super) began: Ns,
-    pub(super) moved_at: Ns,
-}
-
-/// The GC of a plane as single operations.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Cleanup {
-    pub(super) opened: Vec<Opened>,
-    /// A read or an erase of it is under way.
-    pub(super) runs: bool,
-    /// A page that it has read has no place yet.
-    pub(super) page_waits: bool,
-    /// It found nothing to do since anything changed in the plane.
-    pub(super) stuck: bool,
 }
 
 /// What dies have done: numbers of operations, and the time that they take by themselves.
@@ -179,17 +167,13 @@ pub struct Work {
 /// What GC keeps of the whole drive.
 #[derive(Debug)]
 pub(crate) struct Gcs {
-    pub(super) pools: Vec<Collection>,
+    pub(super) pools: Vec<PoolGc>,
     pub(super) planes: Vec<Gc>,
     /// GCs that have started.
-    pub(super) started: u64,
-    /// Whether the GC of each pool is in a cycle; none where a cycle is one block.
-    pub(super) cycles: Vec<bool>,
+    started: u64,
     /// Pools whose GC waits at the gate, one bit each.
     pub(super) gated: Vec<u64>,
     pub(super) channels: Vec<ChannelGcs>,
-    /// GC as single operations, of each plane; none where GC is no such thing.
-    pub(super) cleanup: Vec<Cleanup>,
     /// What the dies did, if that is measured.
     pub(super) work: Work,
     /// Erases of each plane since the drive began to run, and those before counting began.
@@ -211,27 +195,30 @@ impl Gcs {
         let pools = tables.pools().count();
         let planes = g.planes() as usize;
         let mut gcs = Self {
-            pools: vec![Collection::idle(); pools],
+            pools: vec![PoolGc::IDLE; pools],
             planes: vec![Gc::idle(); planes],
             started,
-            cycles: if traits.gc_in_cycles { vec![false; pools] } else { Vec::new() },
             gated: vec![0; pools.div_ceil(64)],
             channels: vec![ChannelGcs::default(); g.channels as usize],
-            cleanup: Vec::new(),
             work: Work::default(),
             plane_erases: vec![0; planes],
             plane_erases_then: vec![0; planes],
             candidates: Vec::new(),
         };
         if traits.late_bound {
-            // Each pool's GC gets a number, as blocks are cleaned without beginning or end.
-            for collection in &mut gcs.pools {
-                collection.number = gcs.started;
-                gcs.started += 1;
+            // Each pool's GC has a number, as block groups are collected without beginning or end.
+            for pool in tables.pools() {
+                let number = gcs.next_number();
+                gcs.of_pool_mut(pool).number = number;
             }
-            gcs.cleanup = vec![Cleanup::default(); planes];
         }
         gcs
+    }
+
+    /// The number of a GC that starts.
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.started += 1;
+        self.started - 1
     }
 
     /// Those after a loss of power: none is under way, and what has been measured stays.
@@ -257,13 +244,21 @@ impl Gcs {
 
     /// The GC of a pool.
     #[inline]
-    pub fn of_pool(&self, pool: Pool) -> &Collection {
+    pub fn of_pool(&self, pool: Pool) -> &PoolGc {
         &self.pools[pool.index()]
     }
 
     #[inline]
-    pub(super) fn of_pool_mut(&mut self, pool: Pool) -> &mut Collection {
+    pub(super) fn of_pool_mut(&mut self, pool: Pool) -> &mut PoolGc {
         &mut self.pools[pool.index()]
+    }
+
+    /// The collection of a block group of a pool.
+    #[inline]
+    pub(super) fn collection_mut(&mut self, pool: Pool, group: BlockGroup) -> &mut Collection {
+        let gc = &mut self.pools[pool.index()];
+        let mut collections = gc.current.iter_mut().chain(&mut gc.opened);
+        collections.find(|collection| collection.group == group).expect("a block group that is being collected")
     }
 
     /// Whether a plane has one under way.
@@ -275,7 +270,7 @@ impl Gcs {
     /// Whether a pool's GC is in a cycle of several blocks.
     #[inline]
     pub fn in_cycle(&self, pool: Pool) -> bool {
-        self.cycles.get(pool.index()).is_some_and(|&in_cycle| in_cycle)
+        self.of_pool(pool).in_cycle
     }
 
     /// GCs under way in planes of a channel.
@@ -321,6 +316,14 @@ impl Gcs {
 impl Gcs {
     pub(crate) fn planes_for_test(&mut self) -> &mut [Gc] {
         &mut self.planes
+    }
+
+    /// A GC of a plane has read the last page of its block group.
+    pub(crate) fn drain_for_test(&mut self, plane: PlaneIx, pool: Pool) {
+        self.planes[plane as usize].state = GcState::Moving;
+        let (group, unseen) = (BlockGroup(0), Unseen::NOTHING);
+        let current = Collection { group, unseen, in_flight: 1, moved: 0, started: 0, chosen: 0, moved_at: 0 };
+        self.pools[pool.index()].current = Some(current);
     }
 
     pub(crate) fn gated_for_test(&mut self) -> &mut [u64] {

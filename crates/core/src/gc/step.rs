@@ -9,7 +9,8 @@ use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::{Steps, Upper};
 use crate::ftl::above::{Above, WithFtl};
-use crate::gc::state::{GcState, Reason};
+use crate::ftl::state::Ftl;
+use crate::gc::state::{Collection, GcState, Reason};
 use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::Want;
@@ -43,25 +44,26 @@ where
             return self.abandon_gc(plane);
         }
         let die = self.flash.die_of(plane);
-        let (gc, tables) = (&mut self.up.ftl.gc.planes[plane as usize], &self.up.ftl.tables);
-        if let Some(from) = tables.next_fetched(&mut gc.unseen) {
-            gc.reads = true;
+        let Ftl { gc, tables, .. } = &mut self.up.ftl;
+        let current = gc.of_pool_mut(pool).current.as_mut().expect("a GC that has its victim");
+        if let Some(from) = tables.next_fetched(&mut current.unseen) {
+            current.in_flight += 1;
             self.flash.counters.return_to_fast_moves += u64::from(is_return_to_fast);
             let kind = if self.flash.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
             self.begin_gc_op(plane, kind, from);
             return true;
         }
-        if gc.in_ram + gc.in_registers > 0 {
+        if current.in_flight > 0 {
             // The victim is not erased while copies of its pages are in RAM alone.
             self.gc_pauses(plane);
             return self.flash.die(die).is_running();
         }
+        current.moved_at = self.flash.now;
         self.release_channels(plane);
         self.up.ftl.gc.planes[plane as usize].state = GcState::Erasing;
         if self.flash.traits.assembles_gc {
             self.programs_changed(die);
         }
-        self.up.ftl.gc.of_pool_mut(pool).moved_at = self.flash.now;
         // Giving up the channel may have let another die onto it, or begun a sibling's step here; the erase then waits in the queue
         // like any other work.
         let starts = !self.flash.die(die).is_running() && self.channel_free(self.flash.channel_of(die), die);
@@ -72,6 +74,7 @@ where
     /// Begins to move a page of a plane.
     #[inline(always)]
     pub(super) fn begin_gc_op(&mut self, plane: PlaneIx, kind: OpKind, from: Ppn) {
+        self.up.ftl.gc.planes[plane as usize].reads = true;
         let lpn = self.up.ftl.tables.owner(from);
         let mut op = self.flash.page_op(kind, Class::Gc, TrafficClass::GcRead, Owner::Gc(plane), lpn, plane);
         op.ppn = from;
@@ -89,10 +92,10 @@ where
 
     /// Erases the victim of a plane's GC: now if it `starts`, else when its turn comes.
     pub(super) fn erase_victim(&mut self, plane: PlaneIx, starts: bool) {
-        let collection = *self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane));
-        self.flash.counters.gc_copy_ns += self.flash.now - collection.locked_since;
+        let Collection { group, chosen, .. } = self.gc_of(plane).current.expect("a GC that has its victim");
+        self.flash.counters.gc_copy_ns += self.flash.now - chosen;
         let mut op = Op::new(OpKind::Erase, Class::Gc, TrafficClass::Erase, Owner::Gc(plane), NONE, plane);
-        op.ppn = self.up.ftl.tables.block_in(collection.victim.expect("a GC that has its victim"), plane);
+        op.ppn = self.up.ftl.tables.block_in(group, plane);
         op.since = self.flash.now;
         let op = self.flash.new_op(op);
         if starts { self.begin(self.flash.die_of(plane), op) } else { self.enqueue(op) }
@@ -112,19 +115,17 @@ where
 
     fn gc_page_read(&mut self, plane: PlaneIx, op: u32) {
         let late_bound = self.flash.traits.late_bound;
-        let waits = if late_bound {
-            self.up.ftl.gc.cleanup[self.up.ftl.tables.pool_of(plane).index()].runs = false;
-            true
-        } else {
-            self.gc_read_crossed(plane)
-        };
+        let waits = self.gc_read_crossed(plane);
         let Op { tag: lpn, ppn, sectors, .. } = self.flash.ops[op as usize];
         if self.up.ftl.tables.lookup(lpn) != ppn {
             self.flash.counters.gc_copies_wasted += 1;
-            return match (late_bound, waits) {
-                (true, _) => self.single_copy_wasted(self.up.ftl.tables.pool_of(plane), ppn),
-                (_, true) => self.gc_page_done(plane),
-                (_, false) => self.programs_changed(self.flash.die_of(plane)),
+            self.collection_of(plane, ppn).in_flight -= 1;
+            return if late_bound {
+                self.single_copy_wasted(self.up.ftl.tables.pool_of(plane));
+            } else if waits {
+                self.gc_page_done(plane);
+            } else {
+                self.programs_changed(self.flash.die_of(plane));
             };
         }
         let destination = match self.flash.traits {
@@ -142,11 +143,10 @@ where
         }
         if late_bound {
             let pool = self.up.ftl.tables.pool_of(plane);
-            self.up.ftl.gc.cleanup[pool.index()].page_waits = true;
+            self.up.ftl.gc.of_pool_mut(pool).page_waits = true;
             self.enqueue(program);
             return self.consider_step(pool);
         }
-        self.up.ftl.gc.planes[plane as usize].in_ram += 1;
         if self.flash.traits.assembles_gc && self.flash.traits.gc_across && self.seen().gc_drains(plane) {
             // The pages of the next GC may fill up the last program, before it is padded.
             self.consider_gc_of_die(self.flash.die_of(plane));
@@ -155,6 +155,13 @@ where
         if waits && self.flash.traits.gc_reads_ahead > 1 {
             self.reads_on(plane);
         }
+    }
+
+    /// The collection by a plane's GC that a page is moved by.
+    #[inline]
+    fn collection_of(&mut self, plane: PlaneIx, ppn: Ppn) -> &mut Collection {
+        let Ftl { gc, tables, .. } = &mut self.up.ftl;
+        gc.collection_mut(tables.pool_of(plane), tables.group_of(tables.block_of(ppn)))
     }
 
     fn gc_page_moved(&mut self, plane: PlaneIx, op: u32) {
@@ -169,37 +176,36 @@ where
         if !self.up.ftl.tables.commit_move(lpn, ppn, target) {
             self.flash.counters.gc_copies_wasted += 1;
         }
+        let now = self.flash.now;
+        let collection = self.collection_of(plane, ppn);
+        collection.in_flight -= 1;
+        collection.moved += 1;
+        collection.moved_at = now;
+        if let Some(bound) = self.up.ftl.gc_bound.get_mut(destination as usize) {
+            *bound -= 1;
+        }
+        let leaves = destination != plane;
+        self.flash.counters.gc_pages_cross_plane += u64::from(leaves);
         if self.flash.traits.late_bound {
-            return self.single_page_moved(plane, ppn, destination);
+            self.consider_step(self.up.ftl.tables.pool_of(plane));
+        } else {
+            if self.gc_has_paused(plane) {
+                self.gc_page_done(plane);
+            }
+            if leaves {
+                self.try_start(self.flash.die_of(plane));
+            }
         }
-        self.up.ftl.gc.of_pool_mut(self.up.ftl.tables.pool_of(plane)).moved += 1;
-        let gc = &mut self.up.ftl.gc.planes[plane as usize];
-        gc.in_ram -= u32::from(kind == OpKind::Program);
-        if self.gc_has_paused(plane) {
-            self.gc_page_done(plane);
-        }
-        if self.flash.traits.gc_across {
-            self.page_arrived(plane, destination);
-        }
-    }
-
-    /// A page of a plane's GC is in the plane that took it.
-    #[cold]
-    fn page_arrived(&mut self, plane: PlaneIx, destination: PlaneIx) {
-        self.up.ftl.gc_bound[destination as usize] -= 1;
-        if destination != plane {
-            self.flash.counters.gc_pages_cross_plane += 1;
-            self.try_start(self.flash.die_of(plane));
+        if leaves {
             self.consider_gc(destination);
         }
     }
 
     fn gc_erased(&mut self, plane: PlaneIx) {
         let pool = self.up.ftl.tables.pool_of(plane);
-        let collection = *self.up.ftl.gc.of_pool(pool);
-        let victim = collection.victim.expect("a GC that has its victim");
-        let block = self.up.ftl.tables.block_in(victim, plane);
-        self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.erased(victim));
+        let collection = self.up.ftl.gc.of_pool(pool).current.expect("a GC that has its victim");
+        let block = self.up.ftl.tables.block_in(collection.group, plane);
+        self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.erased(collection.group));
         self.up.ftl.gc.note_erase(plane);
         self.erased(block);
         if self.flash.traits.measures {
@@ -214,10 +220,13 @@ where
         counters.gc_ns_max = counters.gc_ns_max.max(took);
         counters.gc_turn_ns_max = counters.gc_turn_ns_max.max(took);
         if Self::TRACED {
-            self.trace_gc(plane);
+            self.trace_gc(plane, &collection);
         }
         if self.flash.traits.late_bound {
-            self.single_erased(pool, victim);
+            // The next block group has another number.
+            let number = self.up.ftl.gc.next_number();
+            let gc = self.up.ftl.gc.of_pool_mut(pool);
+            (gc.current, gc.number) = (None, number);
         } else if self.up.ftl.gc.in_cycle(pool) && !self.flash.traits.assembles_gc {
             self.end_gc(pool);
             // The next lock request stands beside the waiting work before the lock is given up, so that `order` decides.
@@ -282,9 +291,9 @@ where
 
     #[cold]
     fn reads_on(&mut self, plane: PlaneIx) {
-        let gc = &self.up.ftl.gc.planes[plane as usize];
-        let all_read = || !self.up.ftl.tables.has_valid(gc.unseen);
-        let full = gc.in_ram + gc.in_registers >= self.flash.traits.gc_reads_ahead || gc.in_registers > 0 && all_read();
+        let current = self.gc_of(plane).current.expect("a GC that has its victim");
+        let in_registers = self.up.ftl.gc.of(plane).in_registers > 0;
+        let full = current.in_flight >= self.flash.traits.gc_reads_ahead || in_registers && !self.up.ftl.tables.has_valid(current.unseen);
         if full { self.gc_pauses(plane) } else { self.gc_page_done(plane) }
     }
 }

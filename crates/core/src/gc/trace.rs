@@ -29,23 +29,17 @@ where
         let suspended = self.flash.die(die).is_suspended();
         let own = Some(plane).filter(|plane| locks(plane));
         let holder = if suspended { None } else { own.or_else(|| self.planes_of(die).find(locks)) };
-        let gc = holder.map_or(NOBODY, |holder| self.gc_number(holder));
+        let gc = holder.map_or(NOBODY, |holder| self.gc_of(holder).number);
         let now = self.flash.now;
         self.observer().plane_locked(plane, now, gc);
     }
 
-    /// The number of the GC of a plane.
-    fn gc_number(&self, plane: PlaneIx) -> u64 {
-        self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of(plane)).number
-    }
-
     /// The GC of a plane has erased its victim.
     #[inline(never)]
-    pub(super) fn trace_gc(&mut self, plane: PlaneIx) {
-        let tables = &self.up.ftl.tables;
-        let Collection { number, victim, moved, started, locked_since: locked, moved_at, .. } =
-            *self.up.ftl.gc.of_pool(tables.pool_of(plane));
-        let block = tables.block_in(victim.expect("a GC that has its victim"), plane) % self.flash.device.geometry.blocks_per_plane;
+    pub(super) fn trace_gc(&mut self, plane: PlaneIx, collection: &Collection) {
+        let &Collection { group, moved, started, chosen: locked, moved_at, .. } = collection;
+        let block = self.up.ftl.tables.block_in(group, plane) % self.flash.device.geometry.blocks_per_plane;
+        let number = self.gc_of(plane).number;
         let ended = self.flash.now;
         self.observer().gc_ended(&GcRecord { number, plane, block, moved, started, locked, moved_at, ended });
     }
@@ -63,8 +57,8 @@ where
         }
         let (op, traffic) = (&self.flash.ops[state.running as usize], state.traffic);
         let (gc, page) = match op.owner {
-            Owner::Gc(plane) if op.kind == OpKind::Erase => (self.gc_number(plane), NONE),
-            Owner::Gc(plane) => (self.gc_number(plane), self.up.ftl.tables.offset_of(op.ppn)),
+            Owner::Gc(plane) if op.kind == OpKind::Erase => (self.gc_of(plane).number, NONE),
+            Owner::Gc(plane) => (self.gc_of(plane).number, self.up.ftl.tables.offset_of(op.ppn)),
             _ => (NOBODY, NONE),
         };
         let request = match op.owner {

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::{Above, WithFtl};
+use crate::gc::state::Collection;
 use crate::ids::{BlockGroup, Pool};
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
@@ -48,5 +49,14 @@ where
         let found = &mut self.up.ftl.gc.candidates;
         tables.fewest_valid(pool, true, found);
         found.first().copied().filter(|&group| tables.valid_pages(group) == 0)
+    }
+
+    /// A block group begins to be collected.
+    pub(super) fn open(&mut self, group: BlockGroup) -> Collection {
+        let (tables, now) = (&mut self.up.ftl.tables, self.flash.now);
+        tables.begin_collect(group);
+        let block = tables.first_block(group);
+        tables.prefetch_block(block);
+        Collection { group, unseen: tables.pages_of(block), in_flight: 0, moved: 0, started: now, chosen: now, moved_at: now }
     }
 }

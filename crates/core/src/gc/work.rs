@@ -5,7 +5,6 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, OpKind, Owner, class_bits};
 use crate::ftl::above::{Above, WithFtl};
-use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::DieIx;
 use crate::policy::view::{View, Work};
 
@@ -23,10 +22,7 @@ where
         let times = self.times(&entry);
         let ns = times.command + times.array + times.transfer;
         let (now, die) = (self.flash.now, self.flash.die_of(entry.plane));
-        let in_the_way = match &self.up.ftl.late_bound {
-            Some(late_bound) => !late_bound.queues[EXTERNAL].is_empty(),
-            None => self.seen().host_waits_at(die),
-        };
+        let in_the_way = self.seen().writes_wait_for(die);
         let work = &mut self.up.ftl.gc.work;
         if !matches!(entry.owner, Owner::Gc(_)) {
             work.host_programs += 1;
@@ -61,8 +57,8 @@ impl View<'_> {
         self.ftl.gc.work
     }
 
-    /// Whether programs of the host or the buffer wait at a die.
-    pub fn host_waits_at(self, die: DieIx) -> bool {
-        self.flash.die(die).ready & PROGRAM_BITS != 0
+    /// Whether programs of the host or the buffer wait at a die; where they have no place yet, for any die.
+    pub fn writes_wait_for(self, die: DieIx) -> bool {
+        if self.ftl.late_bound.is_some() { self.host_waits() } else { self.flash.die(die).ready & PROGRAM_BITS != 0 }
     }
 }

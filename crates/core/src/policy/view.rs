@@ -236,8 +236,8 @@ impl<'a> View<'a> {
     }
     /// Whether a plane's GC has moved all pages of its victim and has nothing but the erase left.
     pub fn gc_only_erases(self, plane: PlaneIx) -> bool {
-        let (gc, victim) = (self.ftl.gc.of(plane), self.ftl.gc.of_pool(self.tables().pool_of(plane)).victim);
-        victim.is_some() && gc.in_ram == 0 && !self.tables().has_valid(gc.unseen)
+        let current = self.ftl.gc.of_pool(self.tables().pool_of(plane)).current;
+        current.is_some_and(|current| current.in_flight == 0 && !self.tables().has_valid(current.unseen))
     }
     /// Of each plane and class of work at a die that requests wait for, since when the first has waited.
     pub fn waiting_since(self, die: DieIx) -> impl Iterator<Item = (Class, Ns)> + 'a {
@@ -249,9 +249,9 @@ impl<'a> View<'a> {
     }
     /// Whether a plane's GC has read all pages of its victim, and waits until the last of them are programmed.
     pub fn gc_drains(self, plane: PlaneIx) -> bool {
-        let gc = self.ftl.gc.of(plane);
-        let all_read = || !gc.reads && gc.in_registers == 0 && !self.tables().has_valid(gc.unseen);
-        gc.state == GcState::Moving && gc.in_ram > 0 && all_read()
+        let (gc, current) = (self.ftl.gc.of(plane), self.ftl.gc.of_pool(self.tables().pool_of(plane)).current);
+        let reads = gc.state != GcState::Moving || gc.reads || gc.in_registers > 0;
+        !reads && current.is_some_and(|current| current.in_flight > 0 && !self.tables().has_valid(current.unseen))
     }
     /// The planes of a die.
     pub fn planes_of(self, die: DieIx) -> std::ops::Range<PlaneIx> {

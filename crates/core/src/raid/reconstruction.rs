@@ -59,7 +59,7 @@ where
         let transfers = if self.flash.traits.gc_through_controller { 2 * timing.transfer_page_ns } else { 0 };
         let copy = 2 * timing.command_ns + mean(&timing.read_ns) + mean(&timing.program_ns) + transfers;
         let tables = &self.up.ftl.tables;
-        let victim = self.up.ftl.gc.of_pool(tables.pool_of(by)).victim;
+        let victim = self.up.ftl.gc.of_pool(tables.pool_of(by)).current.map(|current| current.group);
         let steps = victim.map_or(timing.erase_steps, |victim| self.flash.device.erase_steps_after(tables.wear_of(victim)));
         let erase = timing.command_ns + timing.erase_step_ns * u64::from(steps);
         let holder = self.flash.die(holder);

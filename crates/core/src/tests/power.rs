@@ -58,7 +58,7 @@ fn an_erase_that_is_cut_off_is_done_again_and_nothing_of_its_block_comes_back() 
         while !erase_begins(&drive) {
             assert!(drive.step());
         }
-        let (begun, victim) = (drive.now(), drive.up.ftl.gc.of_pool(Pool(0)).victim.unwrap());
+        let (begun, victim) = (drive.now(), drive.up.ftl.gc.of_pool(Pool(0)).current.unwrap().group);
         drive.advance(begun + later);
         let erases = drive.up.ftl.tables.wear_of(victim);
         let recovery = drive.cut_power().unwrap();
@@ -80,7 +80,7 @@ fn a_plane_whose_reserve_gc_had_opened_gets_it_back() {
     assert_eq!((drive.up.ftl.tables.erased_groups(Pool(0)), drive.up.ftl.tables.free_pages(0)), (1, 4));
     drive.prepare_for_power_cuts();
     drive.wake();
-    while drive.up.ftl.gc.of_pool(Pool(0)).moved == 0 {
+    while drive.up.ftl.gc.of_pool(Pool(0)).current.is_none_or(|current| current.moved == 0) {
         assert!(drive.step());
     }
     assert_eq!(drive.up.ftl.tables.erased_groups(Pool(0)), 0, "the copies are in the reserve");

@@ -68,7 +68,7 @@ mod tests {
         assert_eq!((ask(&state, 1), ask(&state, 2)), (Gate::Closed, Gate::Open), "the other die is free");
         // It has read the one page of its victim, which waits to be programmed.
         state.ftl.gc.gated_for_test()[0] = 0b10;
-        (state.ftl.gc.planes_for_test()[0].state, state.ftl.gc.planes_for_test()[0].in_ram) = (GcState::Moving, 1);
+        state.ftl.gc.drain_for_test(0, Pool(0));
         assert_eq!(ask(&state, 1), Gate::Open);
         while state.ftl.tables.erased_groups(Pool(0)) + state.ftl.tables.erased_groups(Pool(1)) > 1 {
             let plane = PlaneIx::from(state.ftl.tables.erased_groups(Pool(0)) == 0);
