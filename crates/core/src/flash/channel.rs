@@ -1,6 +1,7 @@
 //! Channels: their queues, who is served when one comes free, and the phases that go over it.
 
 use crate::attribution::parts::{TrafficClass, bits};
+use crate::attribution::trail::Use;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::Candidate;
@@ -40,7 +41,8 @@ where
         channel.occupy(self.flash.now, ns, traffic as usize);
         channel.released_by_die = released_by_die;
         if Self::TRACED {
-            self.trace_use(index, plane, ns, traffic);
+            let from = self.flash.now;
+            self.trace_use(&Use { from, to: from + ns, channel: index as u32, traffic, plane });
         }
     }
 

@@ -328,7 +328,7 @@ where
         let old = std::mem::replace(&mut entry.plane, plane);
         let (class, host) = (entry.class, entry.is_host());
         if host {
-            self.flash.host_operation_leaves(old);
+            self.flash.host_operation_leaves(self.flash.channel_of(self.flash.die_of(old)));
             self.flash.host_operation_comes(self.flash.die_of(plane), host);
         }
         self.queue_op(op, plane, class);

@@ -159,13 +159,12 @@ impl Flash {
         self.channels[channel].host_operations += u32::from(host);
     }
 
-    /// An operation of the host leaves a plane. Returns its channel, and how many are left there.
+    /// An operation of the host leaves a channel. Returns how many are left there.
     #[inline(always)]
-    pub(crate) fn host_operation_leaves(&mut self, plane: PlaneIx) -> (usize, u32) {
-        let channel = self.channel_of(self.die_of(plane));
+    pub(crate) fn host_operation_leaves(&mut self, channel: usize) -> u32 {
         let left = &mut self.channels[channel].host_operations;
         *left -= 1;
-        (channel, *left)
+        *left
     }
 
     /// Which locks are taken, for a run in which requests stop completing: of planes, with what `of_plane` adds, of dies and

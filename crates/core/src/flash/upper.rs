@@ -1,6 +1,6 @@
 //! The waist between the flash and the firmware above it: what the flash asks, and what it tells.
 
-use crate::attribution::parts::TrafficClass;
+use crate::attribution::trail::Use;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::flash::op::{Class, Op};
 use crate::ids::{BlockIx, DieIx, PlaneIx};
@@ -84,8 +84,8 @@ pub trait Steps {
 pub trait Traces {
     /// What a die has run since `from`, and runs or has run up to now.
     fn trace_run(&mut self, die: DieIx, from: Ns);
-    /// A channel carries something for a plane from now on.
-    fn trace_use(&mut self, channel: usize, plane: PlaneIx, ns: Ns, traffic: TrafficClass);
+    /// A channel carries something from now on.
+    fn trace_use(&mut self, used: &Use);
 }
 
 /// The firmware, as the flash knows it.

@@ -175,10 +175,9 @@ where
         self.try_start(die);
     }
 
-    /// A plane's GC ended without a victim: what waited for a page of it waits no more.
+    /// A GC of a die ended without a victim: what waited for a page of it waits no more.
     #[cold]
-    pub(crate) fn assemble_without(&mut self, plane: PlaneIx) {
-        let die = self.flash.die_of(plane);
+    pub(crate) fn assemble_without(&mut self, die: DieIx) {
         self.assemble(die);
         self.try_start(die);
     }

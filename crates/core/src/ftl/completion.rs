@@ -40,7 +40,6 @@ where
             self.flash.ops.remove(op);
         }
         if host {
-            self.flash.counters.host_operations += 1;
             if kind == OpKind::Program {
                 self.consider_gc(plane);
                 if left != NONE {
@@ -48,7 +47,7 @@ where
                     self.consider_gc(left);
                 }
             }
-            self.leave_channel(plane);
+            self.host_operation_ended(self.flash.channel_of(self.flash.die_of(plane)));
         }
     }
 

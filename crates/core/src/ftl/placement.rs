@@ -139,7 +139,7 @@ where
         self.flash.host_operation_comes(die, host);
         self.queue_op(op, plane, class);
         if let Owner::Gc(of) = self.flash.ops[op as usize].owner {
-            self.page_has_its_place(of);
+            self.page_has_its_place(self.up.ftl.tables.pool_of(of));
         }
     }
 

@@ -25,6 +25,12 @@ impl Tables {
         pool.0..pool.0 + 1
     }
 
+    /// The plane in which work for a pool as a whole waits.
+    #[inline]
+    pub fn first_plane(&self, pool: Pool) -> PlaneIx {
+        self.planes_of(pool).start
+    }
+
     /// The pool of a block group.
     #[inline]
     pub fn pool_of_group(&self, group: BlockGroup) -> Pool {

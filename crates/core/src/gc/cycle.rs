@@ -7,11 +7,9 @@ use crate::attribution::trail::NOBODY;
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::flash::op::Class;
-use crate::flash::upper::Steps;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{Collection, Gc, GcState, Reason};
-use crate::ids::{PlaneIx, Pool};
+use crate::ids::Pool;
 use crate::policy::answers::{Gate, Want};
 use crate::policy::thresholds::StartLevel;
 use crate::timer::Timer;
@@ -21,10 +19,13 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// A gate is asked again for a pool; where GCs fill the programs of a die, for all pools of that.
-    fn consider_again(&mut self, pool: Pool) {
-        if self.flash.traits.assembles_gc && self.flash.traits.gc_across {
-            self.consider_gc_of_die(self.flash.die_of(self.up.ftl.tables.planes_of(pool).start));
+    /// Something changed in a pool, or its gate is asked again: whether its GC starts, or where GCs fill the programs of a die,
+    /// that of any pool of the die. Where GC locks nothing, whether its next step is wanted.
+    pub(super) fn consider(&mut self, pool: Pool) {
+        if self.flash.traits.late_bound {
+            self.consider_step(pool);
+        } else if self.flash.traits.assembles_gc && self.flash.traits.gc_across {
+            self.consider_gc_of_die(self.die_of_pool(pool));
         } else {
             self.consider_gc_of_pool(pool);
         }
@@ -161,13 +162,13 @@ where
         states.min().expect("a pool has planes")
     }
 
-    fn set_urgent(&mut self, pool: Pool, urgent: bool) {
+    pub(super) fn set_urgent(&mut self, pool: Pool, urgent: bool) {
         self.up.ftl.tables.planes_of(pool).for_each(|plane| self.flash.set_urgent(plane, urgent));
     }
 
     /// Whether a pool's GC is urgent.
     pub(super) fn is_urgent(&self, pool: Pool) -> bool {
-        self.flash.queues(self.up.ftl.tables.planes_of(pool).start).urgent
+        self.flash.queues(self.up.ftl.tables.first_plane(pool)).urgent
     }
 
     /// A GC that still waits for what it must lock learns that its pool has become urgent.
@@ -219,7 +220,7 @@ where
     pub(crate) fn gate_timer(&mut self, pool: Pool) -> bool {
         let matters = self.up.ftl.gc.of_pool(pool).retry_at == self.flash.now;
         if matters {
-            self.consider_again(pool);
+            self.consider(pool);
         }
         matters
     }
@@ -241,7 +242,7 @@ where
             }
             pool = Pool(pool.0 + word.trailing_zeros());
             if pool <= last {
-                self.consider_again(pool);
+                self.consider(pool);
             }
             pool = Pool(pool.0 + 1);
         }
@@ -267,58 +268,26 @@ where
         self.request_locks(planes);
     }
 
-    /// A plane has all locks that its pool's GC must have there: the first one lets the victim be chosen.
-    pub(super) fn lock_complete(&mut self, plane: PlaneIx) {
-        self.up.ftl.gc.planes[plane as usize].state = GcState::Moving;
-        let pool = self.up.ftl.tables.pool_of(plane);
-        let begins = self.up.ftl.gc.of_pool(pool).current.is_none();
-        if begins {
-            let Some(victim) = self.choose_victim(pool) else {
-                self.end_cycle(pool);
-                self.end_without_erase(pool);
-                if self.flash.traits.assembles_gc {
-                    self.assemble_without(plane);
-                }
-                // It leaves its turn to the others, as one that has erased does.
-                self.ask_gates(None);
-                return;
-            };
-            let opened = self.open(victim);
-            let gc = self.up.ftl.gc.of_pool_mut(pool);
-            gc.current = Some(Collection { started: gc.started, ..opened });
-            if self.flash.traits.pairing.aligns {
-                self.up.ftl.tables.planes_of(pool).for_each(|plane| self.align_gc(plane));
+    /// All that a pool's GC must lock is locked in one of its planes: takes its victim. Returns whether there is one; if not, it has
+    /// ended.
+    pub(super) fn begin_collection(&mut self, pool: Pool) -> bool {
+        let Some(victim) = self.choose_victim(pool) else {
+            self.end_cycle(pool);
+            self.end_without_erase(pool);
+            if self.flash.traits.assembles_gc {
+                self.assemble_without(self.die_of_pool(pool));
             }
+            // It leaves its turn to the others, as one that has erased does.
+            self.ask_gates(None);
+            return false;
+        };
+        let opened = self.open(victim);
+        let gc = self.up.ftl.gc.of_pool_mut(pool);
+        gc.current = Some(Collection { started: gc.started, ..opened });
+        if self.flash.traits.pairing.aligns {
+            self.up.ftl.tables.planes_of(pool).for_each(|plane| self.align_gc(plane));
         }
-        self.gc_locks(plane);
-        self.set_ready(plane, Class::Gc);
-        if begins && self.flash.traits.assembles_gc {
-            self.bring_siblings(pool);
-        }
-        self.try_start(self.flash.die_of(plane));
-    }
-
-    /// A page is done with: yield if the policy says so, or go on.
-    pub(super) fn gc_page_done(&mut self, plane: PlaneIx) {
-        let pool = self.up.ftl.tables.pool_of(plane);
-        let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
-        let urgent = want == Want::Hard;
-        self.set_urgent(pool, urgent);
-        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, urgent));
-        self.flash.step_arrives(plane);
-        if plan.release_each_page || !self.up.ftl.gc.planes[plane as usize].locks {
-            self.flash.counters.preemptions += u64::from(plan.release_each_page);
-            // The next lock request stands beside the waiting work before the lock is given up, so that `order` decides.
-            self.up.ftl.gc.planes[plane as usize].state = GcState::Claiming;
-            self.set_ready(plane, Class::Lock);
-            self.release_channels(plane);
-            self.up.ftl.gc.planes[plane as usize].plan = plan;
-            return self.release(plane);
-        }
-        self.set_ready(plane, Class::Gc);
-        if self.flash.traits.assembles_gc {
-            self.programs_changed(self.flash.die_of(plane));
-        }
+        true
     }
 
     /// Ends a GC that has found nothing to erase, or is not to.
@@ -343,18 +312,12 @@ where
         self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way -= 1);
     }
 
-    /// An operation of the host's in a plane has ended: its channel may have fallen quiet.
+    /// An operation of the host's that used a channel has ended: the channel may have fallen quiet.
     #[inline(always)]
-    pub(crate) fn leave_channel(&mut self, plane: PlaneIx) {
-        let (channel, left) = self.flash.host_operation_leaves(plane);
-        if left == 0 && self.up.ftl.gc.any_gated_on(channel) {
+    pub(crate) fn host_operation_ended(&mut self, channel: usize) {
+        self.flash.counters.host_operations += 1;
+        if self.flash.host_operation_leaves(channel) == 0 && self.up.ftl.gc.any_gated_on(channel) {
             self.ask_gates(Some(channel));
         }
-    }
-
-    /// A read of the host's has ended for which others go on.
-    pub(crate) fn host_operation_ended(&mut self, plane: PlaneIx) {
-        self.flash.counters.host_operations += 1;
-        self.leave_channel(plane);
     }
 }

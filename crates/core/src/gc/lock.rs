@@ -7,12 +7,13 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::bus::Wants;
 use crate::flash::op::{Class, GC_BITS, LOCK_BITS, READ_BITS, class_bits};
-use crate::flash::upper::{Locks, Upper};
+use crate::flash::upper::{Locks, Steps, Upper};
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx};
 use crate::observe::{CHANNEL_IDLE, LOCKED_CONTROLLER, LOCKED_GC_OTHER, LOCKED_GC_PROGRAM, LOCKED_GC_READ, Observer, TrafficClass};
-use crate::policy::answers::Scope;
+use crate::policy::answers::{Scope, Want};
+
 use std::ops::Range;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
@@ -38,6 +39,45 @@ where
         let scope = gc.plan.scope;
         self.update_masked(die);
         if scope <= Scope::Die { self.lock_complete(plane) } else { self.claim_next(plane) }
+    }
+
+    /// A plane has all locks that its pool's GC must have there: the first one lets the victim be chosen.
+    fn lock_complete(&mut self, plane: PlaneIx) {
+        self.up.ftl.gc.planes[plane as usize].state = GcState::Moving;
+        let pool = self.up.ftl.tables.pool_of(plane);
+        let begins = self.up.ftl.gc.of_pool(pool).current.is_none();
+        if begins && !self.begin_collection(pool) {
+            return;
+        }
+        self.gc_locks(plane);
+        self.set_ready(plane, Class::Gc);
+        if begins && self.flash.traits.assembles_gc {
+            self.bring_siblings(pool);
+        }
+        self.try_start(self.flash.die_of(plane));
+    }
+
+    /// A page is done with: yield if the policy says so, or go on.
+    pub(super) fn gc_page_done(&mut self, plane: PlaneIx) {
+        let pool = self.up.ftl.tables.pool_of(plane);
+        let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
+        let urgent = want == Want::Hard;
+        self.set_urgent(pool, urgent);
+        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, urgent));
+        self.flash.step_arrives(plane);
+        if plan.release_each_page || !self.up.ftl.gc.planes[plane as usize].locks {
+            self.flash.counters.preemptions += u64::from(plan.release_each_page);
+            // The next lock request stands beside the waiting work before the lock is given up, so that `order` decides.
+            self.up.ftl.gc.planes[plane as usize].state = GcState::Claiming;
+            self.set_ready(plane, Class::Lock);
+            self.release_channels(plane);
+            self.up.ftl.gc.planes[plane as usize].plan = plan;
+            return self.release(plane);
+        }
+        self.set_ready(plane, Class::Gc);
+        if self.flash.traits.assembles_gc {
+            self.programs_changed(self.flash.die_of(plane));
+        }
     }
 
     /// The range of channels that a scope claims.
@@ -171,11 +211,11 @@ where
                 }
             }
         }
+        if Self::TRACED {
+            self.trace_locks(die);
+        }
         for plane in planes {
             let locked = die_locked || (self.up.ftl.gc.planes[plane as usize].locks && !suspended);
-            if Self::TRACED {
-                self.trace_lock(plane);
-            }
             self.set_locked(plane, locked);
         }
         if self.flash.traits.assembles {

@@ -9,7 +9,7 @@ use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{GcState, Reason};
-use crate::ids::{DieIx, PlaneIx, Pool};
+use crate::ids::{DieIx, Pool};
 use crate::policy::answers::{Gate, Want};
 use crate::policy::thresholds::StartLevel;
 
@@ -24,27 +24,27 @@ where
         let seen = self.seen();
         // While a GC of the die still reads, those that wait at the gate go on to.
         let reads = across && planes.clone().any(|plane| seen.in_gc(plane) && !seen.gc_drains(plane));
-        let is_asked = |plane: PlaneIx| !(reads && seen.waits_at_gate(plane));
-        let mut rest = planes.clone().filter(|&plane| is_asked(plane)).fold(0u64, |bits, plane| bits | 1 << (plane - planes.start));
+        let asked = planes.clone().filter(|&plane| !(reads && seen.waits_at_gate(plane)));
+        let mut rest = asked.fold(0u64, |bits, plane| bits | 1 << (plane - planes.start));
         while rest != 0 {
             let waits = planes.clone().filter(|plane| rest >> (plane - planes.start) & 1 == 1);
             // Where each GC takes pages of all planes and gives one plane a block, the plane that has the fewest is asked first.
-            let fewest = |&plane: &PlaneIx| if across { self.up.ftl.tables.free_pages(plane) } else { 0 };
-            let plane = waits.min_by_key(fewest).expect("a bit is set");
+            let first = waits.min_by_key(|&plane| if across { self.up.ftl.tables.free_pages(plane) } else { 0 });
+            let plane = first.expect("a bit is set");
             rest &= !(1 << (plane - planes.start));
             self.consider_gc_of_pool(self.up.ftl.tables.pool_of(plane));
         }
     }
 
-    /// Whether a plane whose GC is not under way would rather join one with `moves` pages to move than be padded by as many:
+    /// Whether a pool whose GC is not under way would rather join one with `moves` pages to move than be padded by as many:
     /// whether its erase frees more pages than it adds to what all planes of the die program.
-    fn would_join(&mut self, plane: PlaneIx, moves: u32) -> Option<u32> {
+    fn would_join(&mut self, pool: Pool, moves: u32) -> Option<u32> {
         if self.flash.traits.gc_across {
             // A GC alone fills the programs of its die.
             return None;
         }
         let planes = self.flash.device.geometry.planes_per_die;
-        let victim = self.choose_victim(self.up.ftl.tables.pool_of(plane))?;
+        let victim = self.choose_victim(pool)?;
         let (valid, pages) = (self.up.ftl.tables.valid_pages(victim), self.up.ftl.tables.pages_in(victim));
         (planes * valid.saturating_sub(moves) < pages).then_some(valid)
     }
@@ -73,8 +73,8 @@ where
     }
 
     /// The die of the first plane of a pool; where programs of dies are assembled, no pool reaches into another.
-    fn die_of_pool(&self, pool: Pool) -> DieIx {
-        self.flash.die_of(self.up.ftl.tables.planes_of(pool).start)
+    pub(super) fn die_of_pool(&self, pool: Pool) -> DieIx {
+        self.flash.die_of(self.up.ftl.tables.first_plane(pool))
     }
 
     /// A pool wants a GC and gets it.
@@ -115,7 +115,7 @@ where
         for sibling in self.planes_of(die).filter(|sibling| !own.contains(sibling)) {
             if self.up.ftl.gc.planes[sibling as usize].state != GcState::Idle {
                 joining += 1;
-            } else if let Some(valid) = self.would_join(sibling, moves) {
+            } else if let Some(valid) = self.would_join(self.up.ftl.tables.pool_of(sibling), moves) {
                 joining += 1;
                 most = most.max(valid);
             }
@@ -139,7 +139,7 @@ where
             let waits_at_gate = self.up.ftl.gc.is_gated(pool);
             if self.up.ftl.gc.planes[sibling as usize].state == GcState::Idle
                 && !waits_at_gate
-                && self.would_join(sibling, moves).is_some()
+                && self.would_join(pool, moves).is_some()
                 && (self.ask(|policies, view| policies.gc_gate.may_start(view, pool, Want::Soft)) == Gate::Open || passes)
             {
                 self.start_gc(pool, false, Reason::Sibling);

@@ -1,6 +1,6 @@
 //! What a pool's GC does next where it locks nothing: one flash operation at a time, chosen when it starts.
 //!
-//! A plane that wants GC has a ready bit of the class `Gc`. When it is picked, it becomes the erase of a block without valid pages,
+//! A pool that wants GC has a ready bit of the class `Gc`. When it is picked, it becomes the erase of a block without valid pages,
 //! or the read of a page of a victim, or of a block that is partly moved and has fewer left. The page that was read then waits for
 //! its place like any other that is programmed, and its plane reads no further one before that has it.
 
@@ -11,7 +11,7 @@ use crate::flash::op::{Class, OpKind};
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::state::Ftl;
 use crate::gc::state::{Collection, GcState, PoolGc};
-use crate::ids::{PlaneIx, Pool, Ppn};
+use crate::ids::{Pool, Ppn};
 use crate::policy::answers::Want;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
@@ -23,17 +23,12 @@ where
     pub(super) fn consider_step(&mut self, pool: Pool) {
         self.up.ftl.gc.of_pool_mut(pool).stuck = false;
         self.set_step(pool);
-        self.try_start(self.flash.die_of(self.step_plane(pool)));
-    }
-
-    /// The plane at which a pool's next step waits to be picked.
-    fn step_plane(&self, pool: Pool) -> PlaneIx {
-        self.up.ftl.tables.planes_of(pool).start
+        self.try_start(self.die_of_pool(pool));
     }
 
     /// What a pool's GC wants, as a ready bit and as urgency.
     fn set_step(&mut self, pool: Pool) {
-        let plane = self.step_plane(pool);
+        let plane = self.up.ftl.tables.first_plane(pool);
         let want = self.want_gc(pool);
         let &PoolGc { ref current, ref opened, page_waits, stuck, .. } = self.up.ftl.gc.of_pool(pool);
         let erases = current.is_some();
@@ -41,7 +36,7 @@ where
         let begun = erases || !opened.is_empty();
         let in_flight = opened.iter().any(|opened| opened.in_flight > 0);
         let urgent = want == Want::Hard && (!stuck || in_flight);
-        let wanted = !stuck && (want != Want::No || self.is_unparked(plane));
+        let wanted = !stuck && (want != Want::No || self.is_unparked(pool));
         let hurries = urgent && !self.flash.queues(plane).urgent;
         self.flash.set_urgent(plane, urgent);
         self.up.ftl.gc.planes[plane as usize].state = if wanted || begun { GcState::Moving } else { GcState::Idle };
@@ -60,10 +55,10 @@ where
     /// A pool's GC was picked at an idle die whose channel is free: it resolves into one operation. Returns whether the die is now
     /// busy.
     #[cold]
-    pub(super) fn single_step(&mut self, plane: PlaneIx) -> bool {
-        let pool = self.up.ftl.tables.pool_of(plane);
+    pub(super) fn single_step(&mut self, pool: Pool) -> bool {
+        let plane = self.up.ftl.tables.first_plane(pool);
         let wanted = self.ask(|policies, view| policies.gc_trigger.want(view, pool)) != Want::No;
-        if !wanted && !self.is_unparked(plane) {
+        if !wanted && !self.is_unparked(pool) {
             // It was for idle time, which is over.
             self.set_step(pool);
             return false;
@@ -73,7 +68,7 @@ where
             self.erase_victim(plane, true);
             return true;
         }
-        let goes_on = !wanted || !self.is_made_up_for(pool) || self.is_unparked(plane);
+        let goes_on = !wanted || !self.is_made_up_for(pool) || self.is_unparked(pool);
         let Some(from) = goes_on.then(|| self.next_move(pool)).flatten() else {
             self.up.ftl.gc.of_pool_mut(pool).stuck = true;
             self.set_step(pool);
@@ -142,9 +137,8 @@ where
         }
     }
 
-    /// A page that a plane's GC has read has got its place: the pool may read another one.
-    pub(crate) fn page_has_its_place(&mut self, plane: PlaneIx) {
-        let pool = self.up.ftl.tables.pool_of(plane);
+    /// A page that a pool's GC has read has got its place: the pool may read another one.
+    pub(crate) fn page_has_its_place(&mut self, pool: Pool) {
         self.up.ftl.gc.of_pool_mut(pool).page_waits = false;
         self.set_step(pool);
     }

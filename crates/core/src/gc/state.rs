@@ -261,6 +261,12 @@ impl Gcs {
         collections.find(|collection| collection.group == group).expect("a block group that is being collected")
     }
 
+    /// Whether the GC of a plane has locked it, and as much beside it as a scope says.
+    #[inline]
+    pub fn locks(&self, plane: PlaneIx, scope: Scope) -> bool {
+        self.of(plane).locks && self.of(plane).plan.scope >= scope
+    }
+
     /// Whether a plane has one under way.
     #[inline]
     pub fn is_under_way(&self, plane: PlaneIx) -> bool {

@@ -19,31 +19,23 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// Something changed in a plane: whether a GC starts in its pool, or where GCs fill the programs of its die, in any pool of
-    /// that. Where GC locks nothing, whether its next step is wanted.
+    /// Something changed in a plane: whether its pool wants GC.
     pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
-        let pool = self.up.ftl.tables.pool_of(plane);
-        if self.flash.traits.late_bound {
-            self.consider_step(pool);
-        } else if self.flash.traits.assembles_gc && self.flash.traits.gc_across {
-            self.consider_gc_of_die(self.flash.die_of(plane));
-        } else {
-            self.consider_gc_of_pool(pool);
-        }
+        self.consider(self.up.ftl.tables.pool_of(plane));
     }
 
     /// The step of a GC that was picked. Returns whether the die is now busy.
     pub(crate) fn gc_step(&mut self, plane: PlaneIx) -> bool {
         self.clear_ready(plane, Class::Gc);
+        let (pool, die) = (self.up.ftl.tables.pool_of(plane), self.flash.die_of(plane));
         if self.flash.traits.late_bound {
-            return self.single_step(plane);
+            return self.single_step(pool);
         }
-        let pool = self.up.ftl.tables.pool_of(plane);
         let is_return_to_fast = self.up.ftl.gc.of_pool(pool).is_return_to_fast();
-        if is_return_to_fast && self.return_to_fast_is_over(plane) {
-            return self.abandon_gc(plane);
+        if is_return_to_fast && self.return_to_fast_is_over(pool) {
+            self.abandon_gc(pool);
+            return self.flash.die(die).is_running();
         }
-        let die = self.flash.die_of(plane);
         let Ftl { gc, tables, .. } = &mut self.up.ftl;
         let current = gc.of_pool_mut(pool).current.as_mut().expect("a GC that has its victim");
         if let Some(from) = tables.next_fetched(&mut current.unseen) {
@@ -220,7 +212,7 @@ where
         counters.gc_ns_max = counters.gc_ns_max.max(took);
         counters.gc_turn_ns_max = counters.gc_turn_ns_max.max(took);
         if Self::TRACED {
-            self.trace_gc(plane, &collection);
+            self.trace_gc(block, &collection);
         }
         if self.flash.traits.late_bound {
             // The next block group has another number.
@@ -247,7 +239,7 @@ where
             // Others of its die that wanted a GC meanwhile have not got any.
             self.pools_of_cycle(pool).for_each(|pool| self.consider_gc_of_pool(pool));
         } else {
-            self.consider_gc(plane);
+            self.consider(pool);
         }
         self.ask_gates(None);
     }

@@ -8,8 +8,8 @@ use crate::flash::op::{OpKind, Owner};
 use crate::flash::upper::{Served, Traces};
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::Collection;
-use crate::ids::{DieIx, NONE, PlaneIx};
-use crate::observe::{Observer, TrafficClass};
+use crate::ids::{BlockIx, DieIx, NONE};
+use crate::observe::Observer;
 use crate::policy::answers::Scope;
 use crate::units::Ns;
 
@@ -17,29 +17,28 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// Which GC locks a plane.
+    /// Which GCs lock the planes of a die.
     #[inline(never)]
-    pub(super) fn trace_lock(&mut self, plane: PlaneIx) {
-        let die = self.flash.die_of(plane);
-        let locks = |&other: &PlaneIx| {
-            let gc = &self.up.ftl.gc.planes[other as usize];
-            gc.locks && (other == plane || gc.plan.scope >= Scope::Die)
-        };
+    pub(super) fn trace_locks(&mut self, die: DieIx) {
+        let now = self.flash.now;
         // A suspended erase gives its lock up until it resumes.
         let suspended = self.flash.die(die).is_suspended();
-        let own = Some(plane).filter(|plane| locks(plane));
-        let holder = if suspended { None } else { own.or_else(|| self.planes_of(die).find(locks)) };
-        let gc = holder.map_or(NOBODY, |holder| self.gc_of(holder).number);
-        let now = self.flash.now;
-        self.observer().plane_locked(plane, now, gc);
+        let of_die = self.planes_of(die).find(|&plane| self.up.ftl.gc.locks(plane, Scope::Die));
+        for plane in self.planes_of(die) {
+            let own = self.up.ftl.gc.locks(plane, Scope::Plane).then_some(plane);
+            let holder = own.or(of_die).filter(|_| !suspended);
+            let gc = holder.map_or(NOBODY, |holder| self.gc_of(holder).number);
+            self.observer().plane_locked(plane, now, gc);
+        }
     }
 
-    /// The GC of a plane has erased its victim.
+    /// A GC has erased a block of its victim.
     #[inline(never)]
-    pub(super) fn trace_gc(&mut self, plane: PlaneIx, collection: &Collection) {
+    pub(super) fn trace_gc(&mut self, block: BlockIx, collection: &Collection) {
         let &Collection { group, moved, started, chosen: locked, moved_at, .. } = collection;
-        let block = self.up.ftl.tables.block_in(group, plane) % self.flash.device.geometry.blocks_per_plane;
-        let number = self.gc_of(plane).number;
+        let g = &self.flash.device.geometry;
+        let (plane, block) = (g.plane_of(block), block % g.blocks_per_plane);
+        let number = self.up.ftl.gc.of_pool(self.up.ftl.tables.pool_of_group(group)).number;
         let ended = self.flash.now;
         self.observer().gc_ended(&GcRecord { number, plane, block, moved, started, locked, moved_at, ended });
     }
@@ -70,8 +69,7 @@ where
     }
 
     #[inline(never)]
-    fn trace_use(&mut self, channel: usize, plane: PlaneIx, ns: Ns, traffic: TrafficClass) {
-        let from = self.flash.now;
-        self.observer().channel_used(&Use { from, to: from + ns, channel: channel as u32, traffic, plane });
+    fn trace_use(&mut self, used: &Use) {
+        self.observer().channel_used(used);
     }
 }

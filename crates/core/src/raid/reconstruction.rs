@@ -51,7 +51,7 @@ where
         let by = if locked && gc(plane).locks {
             Some(plane)
         } else {
-            planes.find(|&other| gc(other).locks && gc(other).plan.scope >= if locked { Scope::Die } else { Scope::Channel })
+            planes.find(|&other| self.up.ftl.gc.locks(other, if locked { Scope::Die } else { Scope::Channel }))
         };
         let Some(by) = by else { return 0 };
         let timing = &self.flash.device.timing;
@@ -362,7 +362,7 @@ where
         // It leaves its queue, with its wait attributed.
         self.remove_from_queue(op);
         self.attribute_wait(op);
-        self.flash.host_operation_leaves(self.flash.ops[op as usize].plane);
+        self.flash.host_operation_leaves(self.flash.channel_of(self.flash.die_of(self.flash.ops[op as usize].plane)));
         self.flash.counters.reconstructed_after_wait += 1;
         self.rebuild(request, op, op, &sources, false);
     }

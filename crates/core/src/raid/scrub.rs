@@ -53,7 +53,7 @@ where
         }
         self.attribute_service(op);
         self.regenerate_unreadable(request, op);
-        self.host_operation_ended(plane);
+        self.host_operation_ended(self.flash.channel_of(self.flash.die_of(plane)));
         true
     }
 

@@ -28,7 +28,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         for index in 0..flash.device.geometry.channels as usize {
             let locked_by = flash.channel(index).locked_by;
             if locked_by != NONE {
-                let locked = self.planes_of(locked_by).any(|plane| ftl.gc.of(plane).locks && ftl.gc.of(plane).plan.scope >= Scope::Channel);
+                let locked = self.planes_of(locked_by).any(|plane| ftl.gc.locks(plane, Scope::Channel));
                 if !locked {
                     return Err(format!("channel {index} is locked by die {locked_by}, none of whose GCs locks a channel"));
                 }
