@@ -19,6 +19,7 @@ use crate::ids::{Lpn, NONE};
 use crate::precondition::Aged;
 use crate::raid::front::{Front, WithRaid};
 pub use crate::stream::{Exhausted, LoadError, Sink, Source};
+use crate::techniques::PlacePolicy;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,7 +48,7 @@ impl Layout {
         let rows = design.rows.iter().filter(|row| row.section == "place");
         let mut place: BTreeMap<String, String> = rows.map(|row| (row.key.clone(), row.value.to_string())).collect();
         // Where data lie does not depend on the order in which blocks are opened.
-        let policy = if design.place.round().is_some() { "static" } else { design.place.name() };
+        let policy = if matches!(design.place, PlacePolicy::Static(_)) { "static" } else { design.place.name() };
         place.insert("policy".into(), format!("{policy:?}"));
         Self {
             geometry: device.geometry.clone(),

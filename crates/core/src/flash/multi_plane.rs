@@ -158,8 +158,7 @@ where
     /// Takes the data of programs to the die that could join the next one of the GC that begins a read, for at most so long. Returns
     /// for how long. The registers of a plane have room for them unless a page is sensed there, or waits there for the channel.
     fn load_programs(&mut self, die: DieIx, read: u32, most: Ns) -> Ns {
-        let plane = self.flash.ops[read as usize].plane;
-        let offset = self.next_gc_offset(plane);
+        let (plane, offset) = (self.flash.ops[read as usize].plane, self.next_gc_offset(read));
         let lead = Waiting { kind: OpKind::Program, class: Class::GcProgram, plane, offset };
         let partners = self.ask_partners(die, &lead);
         let mut loading = 0;

@@ -49,8 +49,8 @@ pub trait Binds {
     fn pairing_offset(&mut self, op: &Op, lead: &Waiting) -> Option<u32>;
     /// An operation joins `lead`: it gets its page.
     fn bind_partner(&mut self, op: u32, lead: &Waiting);
-    /// The page offset that the next program of a plane's GC will have.
-    fn next_gc_offset(&mut self, plane: PlaneIx) -> u32;
+    /// The page offset that the next program of the GC will have which a read is of.
+    fn next_gc_offset(&mut self, read: u32) -> u32;
     /// How often a block has been erased.
     fn erase_count(&self, block: BlockIx) -> u32;
 }

@@ -8,7 +8,7 @@ use crate::flash::ask::Waiting;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::{Background, Bind, Binds};
 use crate::ftl::above::{Above, WithFtl};
-use crate::ids::{BlockIx, DieIx, NONE, PlaneIx};
+use crate::ids::{BlockIx, DieIx, NONE};
 
 impl<Q: EventQueue, U> Binds for Engine<Q, WithFtl<U>>
 where
@@ -109,7 +109,8 @@ where
         }
     }
 
-    fn next_gc_offset(&mut self, plane: PlaneIx) -> u32 {
+    fn next_gc_offset(&mut self, read: u32) -> u32 {
+        let plane = self.flash.ops[read as usize].plane;
         let point = self.write_point(plane, NONE, true);
         self.up.ftl.tables.next_offset(plane, point)
     }

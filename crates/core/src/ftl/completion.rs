@@ -4,7 +4,7 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, OpKind, Owner};
 use crate::ftl::above::{Above, WithFtl};
-use crate::ids::{NONE, PlaneIx};
+use crate::ids::{NONE, Ppn};
 use crate::observe::TrafficClass;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
@@ -44,15 +44,15 @@ where
                 self.consider_gc(plane);
                 if left != NONE {
                     // A page was invalidated there, which may be what its GC lacked.
-                    self.consider_gc(left);
+                    self.consider_gc(self.up.ftl.tables.plane_of(left));
                 }
             }
             self.host_operation_ended(self.flash.channel_of(self.flash.die_of(plane)));
         }
     }
 
-    /// Records a completed program of the host's or the buffer's. Returns the plane of the copy before, if that is another one.
-    fn programmed(&mut self, op: u32) -> PlaneIx {
+    /// Records a completed program of the host's or the buffer's. Returns the copy before, if it is in another plane.
+    fn programmed(&mut self, op: u32) -> Ppn {
         let mut left = NONE;
         if self.flash.traits.measures {
             self.note_work(op);
@@ -62,7 +62,7 @@ where
             *bound -= 1;
             let old = self.up.ftl.tables.lookup(entry.tag);
             if old != NONE && self.up.ftl.tables.plane_of(old) != entry.plane {
-                left = self.up.ftl.tables.plane_of(old);
+                left = old;
                 self.flash.counters.host_pages_cross_plane += 1;
             }
         }

@@ -7,7 +7,7 @@
 //! erases. The Harey Tortoise, section 3.1: "a page sequence number to maintain strict ordering".
 
 use crate::ftl::{PADDING, Tables};
-use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{BlockIx, Lpn, NONE, Ppn};
 use crate::mem::huge_vec;
 use std::ops::Range;
 
@@ -74,6 +74,13 @@ impl Durable {
     pub(crate) fn tear_block(&mut self, block: BlockIx, pages: Range<Ppn>) {
         self.lpns[pages.start as usize..pages.end as usize].fill(TORN);
         self.blocks[block as usize].erases = UNKNOWN;
+    }
+
+    /// What the pages of some blocks say of their erases, on the average.
+    pub(super) fn mean_erases(&self, blocks: Range<BlockIx>) -> u32 {
+        let known = self.blocks[blocks.start as usize..blocks.end as usize].iter().filter(|of| !of.bad && of.erases != UNKNOWN);
+        let (sum, count) = known.fold((0u64, 0u64), |(sum, count), of| (sum + u64::from(of.erases), count + 1));
+        (sum + count / 2).checked_div(count).unwrap_or(0) as u32
     }
 
     /// Pages of a block that are programmed or torn: all those before the first erased one.
@@ -200,14 +207,6 @@ impl Tables {
     /// The same, to be changed.
     pub(crate) fn durable_mut(&mut self) -> Option<&mut Durable> {
         self.durable.as_deref_mut()
-    }
-
-    /// What the pages of a plane's blocks say of their erases, on the average.
-    pub(super) fn mean_erases(durable: &Durable, plane: PlaneIx, blocks_per_plane: u32) -> u32 {
-        let first = (plane * blocks_per_plane) as usize;
-        let known = durable.blocks[first..first + blocks_per_plane as usize].iter().filter(|of| !of.bad && of.erases != UNKNOWN);
-        let (sum, count) = known.fold((0u64, 0u64), |(sum, count), of| (sum + u64::from(of.erases), count + 1));
-        (sum + count / 2).checked_div(count).unwrap_or(0) as u32
     }
 }
 

@@ -56,7 +56,7 @@ impl Tables {
     fn recover_blocks(&mut self, durable: &Durable, plane: PlaneIx, found: &mut Found) {
         let (blocks, pages) = (self.geometry.blocks_per_plane, self.geometry.pages_per_block);
         let of_plane = plane * blocks..(plane + 1) * blocks;
-        let mean_erases = Self::mean_erases(durable, plane, blocks);
+        let mean_erases = durable.mean_erases(of_plane.clone());
         let tables = &mut self.planes[plane as usize];
         tables.erased.clear();
         (tables.free_pages, tables.programs) = (0, 0);

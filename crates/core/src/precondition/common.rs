@@ -188,8 +188,8 @@ impl Dealt {
 impl Layout {
     pub(super) fn of(place: &PlacePolicy, planes: u32) -> Option<Self> {
         match place {
-            PlacePolicy::Static(_) => {
-                let round = place.round()?;
+            PlacePolicy::Static(place) => {
+                let round = place.round();
                 Some(Self::Round(round.to_vec(), Divisor::new(round.len() as u32)))
             }
             PlacePolicy::Rain(rain) => rain.layout().map(|stripes| Self::Stripes(stripes.clone(), planes)),

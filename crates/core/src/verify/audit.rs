@@ -7,7 +7,7 @@ use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::{EMERGENCY, EXTERNAL};
 use crate::ftl::write_points::WritePoints;
 use crate::host::tiers::Drive;
-use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::ids::{DieIx, NONE};
 use crate::observe::Observer;
 use crate::oracle::Content;
 use crate::policy::answers::{Preference, Scope};
@@ -78,8 +78,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let from = if let Owner::Gc(plane) = self.flash.ops[op as usize].owner { plane } else { NONE };
             let page = Unplaced { from, preference: Preference::Any, asking: NONE, confined: late_bound.confined && from != NONE };
             let view = self.seen();
-            let takes = |&plane: &PlaneIx| view.die_is_idle(self.flash.die_of(plane)) && view.preferred_points(plane, &page).is_some();
-            if let Some(plane) = (0..self.flash.device.geometry.planes()).find(takes) {
+            let mut idle = (0..self.flash.device.geometry.planes()).filter(|&plane| view.die_is_idle(self.flash.die_of(plane)));
+            if let Some(plane) = idle.find(|&plane| view.preferred_points(plane, &page).is_some()) {
                 return Err(format!("plane {plane} could take the page of operation {op}, which waits for a place"));
             }
         }

@@ -19,7 +19,7 @@ pub struct GcTolerant {}
 
 /// The planes in GC that a stripe's dirty pages and its parity go to.
 fn gcs_met(view: View<'_>, dirty: &DirtyStripe) -> usize {
-    view.targets(dirty).filter(|&plane: &PlaneIx| view.in_gc(plane)).count()
+    view.targets(dirty).filter(|&plane| view.in_gc(plane)).count()
 }
 
 impl Destage for GcTolerant {

@@ -23,11 +23,12 @@ impl GcGate for OnePerDie {
     fn may_start(&mut self, view: View<'_>, pool: Pool, _: Want) -> Gate {
         let own = view.tables().planes_of(pool);
         let plane = own.start;
-        let erased = |plane: PlaneIx| view.tables().free_pages(plane);
-        let moves = |other: PlaneIx| view.in_gc(other) && !view.gc_drains(other);
-        let goes_before = |other: PlaneIx| moves(other) || view.waits_at_gate(other) && erased(other) < erased(plane);
         let planes = || view.planes_of(view.geometry().die_of(plane));
-        if planes().any(|other| !own.contains(&other) && goes_before(other)) {
+        let goes_before = planes().filter(|other| !own.contains(other)).any(|other| {
+            let moves = view.in_gc(other) && !view.gc_drains(other);
+            moves || view.waits_at_gate(other) && view.tables().free_pages(other) < view.tables().free_pages(plane)
+        });
+        if goes_before {
             return Gate::Closed;
         }
         let drain = planes().filter(|&other| view.in_gc(other)).count() as u32;
@@ -49,6 +50,7 @@ mod tests {
     use super::*;
     use crate::ftl::{Claimant, Tables};
     use crate::gc::state::GcState;
+    use crate::ids::PlaneIx;
     use crate::testkit::Parts;
     use crate::testkit::tiny_device;
     use crate::traits::Traits;

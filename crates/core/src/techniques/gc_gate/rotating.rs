@@ -40,12 +40,12 @@ pub struct Rotating {
     turn: Turn,
     #[serde(default = "quiet_channel")]
     start: Start,
-    /// How much each plane wanted a GC when it was asked about last.
+    /// How much each pool wanted a GC when it was asked about last.
     #[serde(skip)]
     wants: Vec<Want>,
-    /// The plane of each group that started a GC last.
+    /// The pool of each group that started a GC last.
     #[serde(skip)]
-    last: Vec<PlaneIx>,
+    last: Vec<Option<Pool>>,
 }
 
 fn quiet_channel() -> Start {
@@ -63,18 +63,19 @@ impl Rotating {
         std::mem::replace(&mut self.start, Start::Immediate) == Start::QuietChannel
     }
 
-    fn is_ready(&self, view: View<'_>, plane: PlaneIx) -> bool {
-        let urgent = self.wants[plane as usize] == Want::Hard;
-        urgent || self.start == Start::Immediate || view.host_operations_on_channel_of(plane) == 0
+    fn is_ready(&self, view: View<'_>, pool: Pool) -> bool {
+        let urgent = self.wants[pool.index()] == Want::Hard;
+        let is_quiet = || view.tables().planes_of(pool).all(|plane| view.host_operations_on_channel_of(plane) == 0);
+        urgent || self.start == Start::Immediate || is_quiet()
     }
 
-    /// Where a plane stands among those that wait; less is sooner. Equal numbers of erased pages follow the last holder.
-    fn place(&self, view: View<'_>, plane: PlaneIx, last: PlaneIx, group: &[PlaneIx]) -> (u32, u32) {
-        let position = |plane| group.iter().position(|&other| other == plane).map_or(group.len() - 1, |position| position) as u32;
+    /// Where a pool stands among those that wait; less is sooner. Equal numbers of erased pages follow the last holder.
+    fn place(&self, view: View<'_>, pool: Pool, last: Option<Pool>, group: &[Pool]) -> (u32, u32) {
+        let position = |pool| group.iter().position(|&other| Some(other) == pool).unwrap_or(group.len() - 1) as u32;
         let size = group.len() as u32;
-        let after = (position(plane) + size - 1 - position(last)) % size;
+        let after = (position(Some(pool)) + size - 1 - position(last)) % size;
         match self.turn {
-            Turn::FewestFree => (view.tables().free_pages(plane), after),
+            Turn::FewestFree => (view.tables().free_pages_of(pool), after),
             Turn::RoundRobin => (after, 0),
         }
     }
@@ -83,38 +84,33 @@ impl Rotating {
 impl GcGate for Rotating {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         self.wants = vec![Want::No; device.geometry.planes() as usize];
-        self.last = vec![NONE; device.geometry.planes() as usize];
+        self.last = vec![None; device.geometry.planes() as usize];
         Ok(())
     }
 
     fn may_start(&mut self, view: View<'_>, pool: Pool, want: Want) -> Gate {
-        let own = view.tables().planes_of(pool);
-        let plane = own.start;
         let Some(stripes) = view.stripes() else { return Gate::Open };
-        self.wants[plane as usize] = want;
-        if stripes.rotation_group(plane).any(|other| !own.contains(&other) && view.in_gc(other)) {
+        self.wants[pool.index()] = want;
+        let tables = view.tables();
+        let (own, first) = (tables.planes_of(pool), tables.first_plane(pool));
+        if stripes.rotation_group(first).any(|other| !own.contains(&other) && view.in_gc(other)) {
             return Gate::Closed;
         }
-        let index = stripes.rotation_index(plane).0 as usize;
-        // An urgent plane that nothing keeps back starts: if another is urgent too, both would anyhow.
+        let index = stripes.rotation_index(first).0 as usize;
+        // An urgent pool that nothing keeps back starts: if another is urgent too, both would anyhow.
         let unbound = want == Want::Hard && !self.strict;
         if !unbound {
-            if !self.is_ready(view, plane) {
+            if !self.is_ready(view, pool) {
                 return Gate::Closed;
             }
-            let group: Vec<PlaneIx> = stripes.rotation_group(plane).collect();
-            let own = self.place(view, plane, self.last[index], &group);
-            let before = |&&other: &&PlaneIx| {
-                other != plane
-                    && view.waits_at_gate(other)
-                    && self.is_ready(view, other)
-                    && self.place(view, other, self.last[index], &group) < own
-            };
-            if group.iter().find(before).is_some() {
+            let group: Vec<Pool> = stripes.rotation_group(first).map(|plane| tables.pool_of(plane)).collect();
+            let own = self.place(view, pool, self.last[index], &group);
+            let waits = |&&other: &&Pool| other != pool && view.waits_at_gate(tables.first_plane(other)) && self.is_ready(view, other);
+            if group.iter().filter(waits).any(|&other| self.place(view, other, self.last[index], &group) < own) {
                 return Gate::Closed;
             }
         }
-        self.last[index] = plane;
+        self.last[index] = Some(pool);
         Gate::Open
     }
 
