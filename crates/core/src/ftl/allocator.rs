@@ -107,7 +107,7 @@ where
     #[inline]
     pub(crate) fn ageing_point(&mut self, plane: PlaneIx, for_gc: bool) -> usize {
         match &mut self.up.ftl.late_bound {
-            Some(late_bound) => late_bound.any_point(),
+            Some(late_bound) => late_bound.any_below(late_bound.points.all().count_ones()) as usize,
             None if self.flash.traits.pairing.aligns => 0,
             None => self.up.ftl.tables.usual_point(plane, for_gc),
         }

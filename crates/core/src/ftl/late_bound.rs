@@ -4,7 +4,6 @@ use crate::device::Device;
 use crate::flash::ask::Candidate;
 use crate::ftl::Tables;
 use crate::ftl::write_points::WritePoints;
-use crate::ids::PlaneIx;
 use crate::units::Ns;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -30,7 +29,7 @@ pub(crate) struct LateBound {
     /// Scratch, kept so that nothing is allocated per request.
     pub(super) candidates: Vec<Candidate>,
     /// Of each plane, the write point whose turn is next.
-    turns: Vec<u32>,
+    pub(super) turns: Vec<u32>,
     /// Which write points ageing fills, so that they begin anywhere in their blocks.
     random: Option<Pcg64Mcg>,
     /// GC's pages stay in their planes.
@@ -61,20 +60,14 @@ impl LateBound {
         self.random = Some(Pcg64Mcg::new(u128::from(seed) << 1 | 1 << 103 | 1));
     }
 
-    /// Any write point, for a page that ageing writes.
-    pub(super) fn any_point(&mut self) -> usize {
-        let points = u64::from(self.points.all().count_ones());
-        self.random.as_mut().map_or(0, |random| (random.next_u64() % points) as usize)
+    /// Any number below a bound, for a page that ageing writes: write points and planes in turns would all be at the same point of their
+    /// cycles.
+    pub(crate) fn any_below(&mut self, bound: u32) -> u32 {
+        self.random.as_mut().map_or(0, |random| (random.next_u64() % u64::from(bound)) as u32)
     }
 
-    /// Any of so many planes, for a page that ageing writes: in turns they would all be at the same point of their cycles.
-    pub(crate) fn any_plane(&mut self, planes: u32) -> PlaneIx {
-        self.random.as_mut().map_or(0, |random| (random.next_u64() % u64::from(planes)) as PlaneIx)
-    }
-
-    /// One of some write points of a plane, in turns.
-    pub(super) fn in_turn(&mut self, plane: PlaneIx, among: u64) -> usize {
-        let next = &mut self.turns[plane as usize];
+    /// One of some write points of a plane, in turns: `next` is the plane's.
+    pub(super) fn in_turn(next: &mut u32, among: u64) -> usize {
         let point = (among.rotate_right(*next).trailing_zeros() + *next) % u64::BITS;
         *next = (point + 1) % u64::BITS;
         point as usize
@@ -83,13 +76,11 @@ impl LateBound {
 
 #[cfg(test)]
 mod tests {
-    use crate::testkit::late_bound_state;
+    use super::*;
 
     #[test]
     fn write_points_of_a_plane_take_turns_whichever_are_offered() {
-        let mut state = late_bound_state(3);
-        let late_bound = state.ftl.late_bound.as_mut().unwrap();
-        assert_eq!([0b111, 0b101, 0b101, 0b111].map(|among| late_bound.in_turn(0, among)), [0, 2, 0, 1]);
-        assert_eq!(late_bound.in_turn(1, 0b111), 0, "each plane for itself");
+        let mut next = 0;
+        assert_eq!([0b111, 0b101, 0b101, 0b111].map(|among| LateBound::in_turn(&mut next, among)), [0, 2, 0, 1]);
     }
 }

@@ -87,7 +87,7 @@ where
     fn choose_place(&mut self, op: u32, page: &Unplaced) -> Option<(PlaneIx, usize)> {
         let plane = self.ask(|policies, view| policies.place.choose(view, page))?;
         let (_, points) = self.seen().preferred_points(plane, page)?;
-        let write_point = self.late_bound().in_turn(plane, points);
+        let write_point = LateBound::in_turn(&mut self.late_bound().turns[plane as usize], points);
         let spot = (plane, write_point);
         // Whether its preference was met.
         let rank =

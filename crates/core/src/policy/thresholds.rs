@@ -37,6 +37,11 @@ impl CycleLevels {
         Self { start, stop }
     }
 
+    /// Whether the planes of a die are in a cycle together.
+    pub fn by_die(self) -> bool {
+        matches!(self.start, StartLevel::DiePages(_))
+    }
+
     /// Whether a cycle goes on beyond where it begins.
     pub fn is_one_block(self) -> bool {
         self.start == self.stop

@@ -8,7 +8,7 @@
 //! and makes the plane's map anew from it.
 
 use crate::context::Context;
-use crate::design::{Design, StartLevel};
+use crate::design::Design;
 use crate::device::Device;
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -59,12 +59,8 @@ struct OnePlane {
 /// numbers tell the order of writes in different planes, a design's own victims may depend on anything, and the planes of a die
 /// may be collected together.
 fn applies(design: &Design, device: &Device) -> Option<Layout> {
-    let by_die = matches!(levels_at_start(design).start, StartLevel::DiePages(_));
-    if !design.collects_greedily() || design.gc.page_sequence || by_die {
-        None
-    } else {
-        Layout::of(&design.place, device.geometry.planes())
-    }
+    let applies = design.collects_greedily() && !design.gc.page_sequence && !levels_at_start(design).by_die();
+    if applies { Layout::of(&design.place, device.geometry.planes()) } else { None }
 }
 
 impl Planewise {

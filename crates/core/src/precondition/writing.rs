@@ -7,7 +7,7 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
-use crate::ids::{BlockGroup, Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Pool, Ppn};
 use crate::precondition::common::{Aged, LivePages, Workers, levels_at_start};
 use crate::precondition::planewise::Planewise;
 use crate::precondition::steady;
@@ -49,10 +49,12 @@ impl std::ops::Add for Sum {
 
 /// What writes page by page aim at, and what they have done.
 pub(super) struct Tally {
-    levels: CycleLevels,
+    pub(super) levels: CycleLevels,
+    /// Pages that are moved go where the design's GC would move them, or else stay in their plane.
+    pub(super) spreads: bool,
     pub(super) sum: Sum,
-    /// Of each plane; of none, if nobody will ask.
-    recent: Vec<RecentVictims>,
+    /// Of each pool; of none, if nobody will ask.
+    pub(super) recent: Vec<RecentVictims>,
 }
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
@@ -60,8 +62,10 @@ where
     Self: Front,
 {
     /// Nothing has been written yet, and nobody will ask for the last victims.
-    fn tally(&self) -> Tally {
-        Tally { levels: levels_at_start(self.policies()), sum: Sum::default(), recent: Vec::new() }
+    pub(super) fn tally(&self) -> Tally {
+        let levels = levels_at_start(self.policies());
+        let spreads = levels.by_die() || self.spreads_pages();
+        Tally { levels, spreads, sum: Sum::default(), recent: Vec::new() }
     }
 
     /// Writes pages in the order of the stream, or plane by plane.
@@ -76,7 +80,7 @@ where
         let state = self.flash.device.state.clone();
         let of_live = |percent: u32| live.count() * u64::from(percent) / 100;
         let (overwrites, round) = (of_live(state.overwrite_percent), of_live(state.round_percent()));
-        let recent = vec![RecentVictims::default(); self.flash.device.geometry.planes() as usize];
+        let recent = vec![RecentVictims::default(); self.up.ftl.tables.pools().count()];
         let mut tally = Tally { recent, ..self.tally() };
         let mut random = live.at_random(seed);
         let mut total = live.count() + overwrites;
@@ -149,8 +153,7 @@ where
                 self.up.ftl.tables.prefetch_copy(lpn);
             }
             for &lpn in &*batch {
-                let plane = self.ageing_plane(lpn);
-                self.write_functionally(lpn, plane, tally);
+                self.write_functionally(lpn, tally);
             }
             left -= batch.len() as u64;
             batches += 1;
@@ -169,7 +172,7 @@ where
         match &mut self.up.ftl.late_bound {
             // Late-bound placement evens live pages out to a block: a plane with so many more than another leaves the page to it.
             Some(late_bound) if spreads => {
-                let (one, other) = (late_bound.any_plane(planes), late_bound.any_plane(planes));
+                let (one, other) = (late_bound.any_below(planes), late_bound.any_below(planes));
                 let tables = &self.up.ftl.tables;
                 let (more, fewer) = (tables.live_pages(one), tables.live_pages(other));
                 if more > fewer + self.flash.device.geometry.pages_in(1) { other } else { one }
@@ -188,11 +191,11 @@ where
             && matches!(levels_at_start(self.policies()).start, StartLevel::PlaneBlocks(_))
     }
 
-    /// Writes a page in the tables, and collects a block where its plane or die has too little erased.
+    /// Writes a page in the tables, and collects block groups where its plane or die has too little erased.
     #[inline]
-    fn write_functionally(&mut self, lpn: Lpn, plane: PlaneIx, tally: &mut Tally) {
+    fn write_functionally(&mut self, lpn: Lpn, tally: &mut Tally) {
+        let mut plane = self.ageing_plane(lpn);
         let mut write_point = self.ageing_point(plane, false);
-        let mut plane = plane;
         if self.flash.traits.late_bound && !self.up.ftl.tables.can_take(plane, write_point, Claimant::Host) {
             plane = self.emptiest_plane();
             write_point = self.ageing_point(plane, false);
@@ -200,14 +203,9 @@ where
         let ppn = self.up.ftl.tables.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
         self.up.ftl.tables.commit_write(lpn, ppn);
         tally.sum.written += 1;
-        if let StartLevel::DiePages(_) = tally.levels.start {
-            self.collect_die_for_ageing(plane, tally);
-        } else if self.up.ftl.tables.is_short_of(tally.levels.start, self.up.ftl.tables.pool_of(plane), 0) {
-            self.collect_for_ageing(plane, tally);
-            self.end_cycle_for_ageing(plane, tally);
-            if self.spreads_pages() {
-                self.collect_others_for_ageing(tally);
-            }
+        let pool = self.up.ftl.tables.pool_of(plane);
+        if self.short_pool(pool, tally.levels.start).is_some() {
+            self.collect_cycle_for_ageing(pool, tally);
         }
     }
 
@@ -219,54 +217,68 @@ where
         planes.max_by_key(|&plane| self.up.ftl.tables.free_pages(plane)).expect("a drive has planes")
     }
 
-    /// Pages that a GC has spread over the drive have taken space of other planes.
+    /// The pool that is collected next for one that pages have been written to, if there is less erased space than a level.
+    #[inline]
+    fn short_pool(&self, pool: Pool, level: StartLevel) -> Option<Pool> {
+        let tables = &self.up.ftl.tables;
+        match level {
+            StartLevel::DiePages(_) => self.short_pool_of_die(self.flash.die_of(tables.first_plane(pool)), level),
+            level => tables.is_short_of(level, pool, 0).then_some(pool),
+        }
+    }
+
+    /// Of the pools of a die the one that is collected next, if the die or any of them has less erased space than a level.
+    pub(super) fn short_pool_of_die(&self, die: DieIx, level: StartLevel) -> Option<Pool> {
+        let tables = &self.up.ftl.tables;
+        let planes = self.planes_of(die);
+        let erased: u32 = planes.clone().map(|plane| tables.free_pages(plane)).sum();
+        let mean = erased / planes.len() as u32;
+        // A plane that has no room itself does not wait for the others.
+        let is_short = |&plane: &u32| match level {
+            StartLevel::DiePages(pages) => mean < pages || tables.free_pages(plane) <= tables.pages_kept(),
+            level => tables.is_short_of(level, tables.pool_of(plane), 0),
+        };
+        planes.filter(is_short).min_by_key(|&plane| tables.free_pages(plane)).map(|plane| tables.pool_of(plane))
+    }
+
+    /// Collects what is short for a pool that pages have been written to, as one cycle of the design's GC would.
     #[cold]
-    fn collect_others_for_ageing(&mut self, tally: &mut Tally) {
-        let planes = self.flash.device.geometry.planes();
-        while let Some(plane) =
-            (0..planes).find(|&plane| self.up.ftl.tables.is_short_of(tally.levels.start, self.up.ftl.tables.pool_of(plane), 0))
+    fn collect_cycle_for_ageing(&mut self, pool: Pool, tally: &mut Tally) {
+        let CycleLevels { start, stop } = tally.levels;
+        let mut level = start;
+        while let Some(short) = self.short_pool(pool, level)
+            && self.collect_for_ageing(short, tally)
+            && (tally.levels.by_die() || !tally.levels.is_one_block())
         {
-            let erases = tally.sum.erases;
-            self.collect_for_ageing(plane, tally);
-            if tally.sum.erases == erases {
-                break;
-            }
+            level = stop;
         }
+        // Pages that were spread over the drive have taken space of others.
+        while self.spreads_pages()
+            && let Some(short) = self.up.ftl.tables.pools().find(|&pool| self.up.ftl.tables.is_short_of(start, pool, 0))
+            && self.collect_for_ageing(short, tally)
+        {}
     }
 
-    /// The block that ageing collects next in a plane; none if nothing is stale.
-    pub(super) fn victim_for_ageing(&mut self, plane: PlaneIx) -> Option<BlockGroup> {
-        let pool = self.up.ftl.tables.pool_of(plane);
-        if self.policies().collects_greedily() { self.up.ftl.tables.greedy_victim(pool) } else { self.choose_victim(pool) }
-    }
-
-    /// A cycle that has begun goes on until it stops.
-    fn end_cycle_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
-        let pool = self.up.ftl.tables.pool_of(plane);
-        while !tally.levels.is_one_block() && self.up.ftl.tables.is_short_of(tally.levels.stop, pool, 0) {
-            let erases = tally.sum.erases;
-            self.collect_for_ageing(plane, tally);
-            if tally.sum.erases == erases {
-                break;
-            }
+    /// Collects a block group of a pool. Returns whether there was one: if nothing is stale yet, only the reserve bounds a plane.
+    pub(super) fn collect_for_ageing(&mut self, pool: Pool, tally: &mut Tally) -> bool {
+        let greedily = self.policies().collects_greedily();
+        let victim = if greedily { self.up.ftl.tables.greedy_victim(pool) } else { self.choose_victim(pool) };
+        let Some(victim) = victim else { return false };
+        if let Some(recent) = tally.recent.get_mut(pool.index()) {
+            recent.push(self.up.ftl.tables.valid_pages(victim));
         }
-    }
-
-    fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
-        // If nothing is stale yet, only the reserve bounds the plane.
-        let Some(victim) = self.victim_for_ageing(plane) else { return };
-        tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
-        tally.sum.moved += u64::from(if self.spreads_pages() { self.collect_spread(victim) } else { self.collect_functionally(victim) });
+        let moved = if tally.spreads {
+            let Ok(moved) = self.collect(victim, |drive, from| {
+                let plane = drive.up.ftl.tables.plane_of(from);
+                Ok::<_, Infallible>(drive.take_spread(plane, from))
+            });
+            moved
+        } else {
+            self.collect_functionally(victim)
+        };
+        tally.sum.moved += u64::from(moved);
         tally.sum.erases += self.up.ftl.tables.blocks_of(victim).count() as u64;
-    }
-
-    /// Moves the valid pages of a block to where the design's GC would, and erases it, in the tables alone. Returns the pages moved.
-    pub(super) fn collect_spread(&mut self, victim: BlockGroup) -> u32 {
-        let Ok(moved) = self.collect(victim, |drive, from| {
-            let plane = drive.up.ftl.tables.plane_of(from);
-            Ok::<_, Infallible>(drive.take_spread(plane, from))
-        });
-        moved
+        true
     }
 
     /// Where the design's GC would move a page of a plane.
@@ -290,20 +302,6 @@ where
         to.expect("GC always has its reserved block")
     }
 
-    /// Collects blocks of the die of a plane until it has enough erased. A plane without room beyond GC's reserve comes first.
-    #[cold]
-    fn collect_die_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
-        let die = self.flash.die_of(plane);
-        let mut level = tally.levels.start;
-        while let Some(plane) = self.short_plane_of(die, level) {
-            level = tally.levels.stop;
-            let Some(victim) = self.victim_for_ageing(plane) else { return };
-            tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
-            tally.sum.moved += u64::from(self.collect_spread(victim));
-            tally.sum.erases += self.up.ftl.tables.blocks_of(victim).count() as u64;
-        }
-    }
-
     /// The floor of a run's time: page requests (whether a write, and first sector) through map and GC bookkeeping alone, at
     /// the erased share of the starting state. Returns the reads that found a mapped page.
     pub fn replay_in_tables(&mut self, requests: impl Iterator<Item = (bool, u64)>) -> u64 {
@@ -324,8 +322,7 @@ where
         let mut mapped = 0;
         for &(write, lpn) in &batch[..count] {
             if write {
-                let plane = self.ageing_plane(lpn);
-                self.write_functionally(lpn, plane, &mut tally);
+                self.write_functionally(lpn, &mut tally);
             } else {
                 mapped += u64::from(self.up.ftl.tables.lookup(lpn) != NONE);
             }
@@ -347,18 +344,10 @@ where
     }
 }
 
-impl Tally {
-    fn victim(&mut self, plane: PlaneIx, valid: u32) {
-        if let Some(recent) = self.recent.get_mut(plane as usize) {
-            recent.push(valid);
-        }
-    }
-}
-
-/// Victims of each plane whose valid pages are remembered.
+/// Victims of each pool whose valid pages are remembered.
 const VICTIMS_KEPT: usize = 8;
 
-/// The valid pages of the last victims of a plane, and how many victims there were.
+/// The valid pages of the last victims of a pool, and how many victims there were.
 #[derive(Clone, Default)]
 pub(super) struct RecentVictims([u16; VICTIMS_KEPT], u64);
 
@@ -369,8 +358,8 @@ impl RecentVictims {
     }
 }
 
-fn mean_permille(planes: &[RecentVictims], pages_per_group: u32) -> u32 {
-    let kept = || planes.iter().map(|RecentVictims(valid, seen)| &valid[..VICTIMS_KEPT.min(*seen as usize)]);
+fn mean_permille(pools: &[RecentVictims], pages_per_group: u32) -> u32 {
+    let kept = || pools.iter().map(|RecentVictims(valid, seen)| &valid[..VICTIMS_KEPT.min(*seen as usize)]);
     let sum: u64 = kept().flatten().map(|&valid| u64::from(valid)).sum();
     let victims: usize = kept().map(<[u16]>::len).sum();
     (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_group))) as u32
