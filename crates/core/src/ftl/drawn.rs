@@ -1,7 +1,7 @@
 //! A plane whose blocks have been drawn, put down in the tables without being written.
 
 use crate::ftl::{NOT_A_VICTIM, Tables};
-use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
+use crate::ids::{BlockIx, Lpn, NONE, Pool};
 use crate::mem::prefetch;
 use crate::units::{bounded, shuffle};
 use rand_core::Rng;
@@ -34,12 +34,12 @@ pub(crate) struct Drawn {
 
 impl Tables {
     /// Records the drawn blocks with the logical pages `lpns`. Returns the erases that their wear stands for.
-    pub(crate) fn fill_drawn(&mut self, plane: PlaneIx, drawn: &Drawn, lpns: &mut [Lpn], random: &mut Pcg64Mcg) -> u64 {
-        let (pages, blocks) = (self.geometry.pages_per_block, self.erased_groups(self.pool_of(plane)));
+    pub(crate) fn fill_drawn(&mut self, pool: Pool, drawn: &Drawn, lpns: &mut [Lpn], random: &mut Pcg64Mcg) -> u64 {
+        let (pages, blocks) = (self.geometry.pages_per_block, self.erased_groups(pool));
         shuffle(random, lpns);
         // The erased blocks, the open ones, and the closed ones from the youngest to the oldest: in the order of the indices
         // from the last to the first, or in any.
-        let mut order: Vec<BlockIx> = self.planes[plane as usize].erased.iter().rev().copied().collect();
+        let mut order: Vec<BlockIx> = self.planes[pool.index()].erased.iter().rev().copied().collect();
         if !drawn.by_index {
             shuffle(random, &mut order);
         }
@@ -71,10 +71,10 @@ impl Tables {
             self.write_block(block, pages, valid, &mut pen, random);
         }
         self.last_sequence = self.last_sequence.max(drawn.programs);
-        if let Some(live) = self.live.get_mut(plane as usize) {
+        if let Some(live) = self.live.get_mut(pool.index()) {
             *live = lpns.len() as u32;
         }
-        let of_plane = &mut self.planes[plane as usize];
+        let of_plane = &mut self.planes[pool.index()];
         of_plane.erased = erased.iter().rev().copied().collect();
         of_plane.open = open;
         of_plane.free_pages = drawn.space.erased * pages + drawn.space.remainders.iter().sum::<u32>();

@@ -1,9 +1,10 @@
 //! The tables as part of an image.
 
 use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
-use crate::ids::{BlockIx, NONE, PlaneIx};
+use crate::ids::{BlockIx, NONE, Pool};
 use crate::mem::prefetch;
 use crate::stream::{LoadError, Sink, Source, put_all, take_all};
+use std::ops::Range;
 
 impl Tables {
     /// Gives everything that does not follow from the rest.
@@ -58,8 +59,8 @@ impl Tables {
         take_all(source, &mut self.next_page, u16::from_le_bytes)?;
         take_all(source, &mut self.erases, u32::from_le_bytes)?;
         take_all(source, &mut self.closed_at, u64::from_le_bytes)?;
-        for plane in 0..self.geometry.planes() {
-            self.load_plane(plane, source)?;
+        for pool in self.pools() {
+            self.load_pool(pool, source)?;
         }
         take_all(source, &mut self.valid, u64::from_le_bytes)?;
         take_all(source, &mut self.reverse, u32::from_le_bytes)?;
@@ -81,14 +82,15 @@ impl Tables {
             self.map_block(block).map_err(LoadError::Faulty)?;
         }
         self.find_least_counts();
-        let blocks = self.geometry.blocks_per_plane;
-        for plane in 0..self.live.len() as PlaneIx {
-            self.live[plane as usize] = (plane * blocks..(plane + 1) * blocks).map(|block| self.valid_pages(self.group_of(block))).sum();
-        }
-        for plane in 0..self.geometry.planes() {
-            let bad = (plane * blocks..(plane + 1) * blocks).filter(|&block| self.is_bad(block)).count();
+        for pool in self.pools() {
+            let blocks = self.groups_of(pool);
+            let valid = blocks.clone().map(|block| self.valid_pages(self.group_of(block))).sum();
+            if let Some(live) = self.live.get_mut(pool.index()) {
+                *live = valid;
+            }
+            let bad = blocks.filter(|&block| self.is_bad(block)).count();
             if bad != bad_per_plane as usize {
-                return Err(LoadError::Faulty(format!("plane {plane} has {bad} bad blocks, its device {bad_per_plane}")));
+                return Err(LoadError::Faulty(format!("plane {} has {bad} bad blocks, its device {bad_per_plane}", pool.0)));
             }
         }
         let physical = self.reverse.len();
@@ -98,22 +100,22 @@ impl Tables {
         Ok(())
     }
 
-    /// A plane's clock and which of its blocks are open and erased.
-    fn load_plane<S: Source>(&mut self, plane: PlaneIx, source: &mut S) -> Result<(), LoadError<S::Error>> {
-        let (blocks, pages) = (self.geometry.blocks_per_plane, self.geometry.pages_per_block);
-        let first = plane * blocks;
-        let of_plane = first as usize..(first + blocks) as usize;
-        let faulty = |what: String| Err(LoadError::Faulty(format!("plane {plane}: {what}")));
-        if let Some(block) = of_plane.clone().find(|&block| u32::from(self.next_page[block]) > pages) {
+    /// A pool's clock and which of its blocks are open and erased.
+    fn load_pool<S: Source>(&mut self, pool: Pool, source: &mut S) -> Result<(), LoadError<S::Error>> {
+        let pages = self.geometry.pages_per_block;
+        let Range { start: first, end } = self.groups_of(pool);
+        let of_pool = first as usize..end as usize;
+        let faulty = |what: String| Err(LoadError::Faulty(format!("plane {}: {what}", pool.0)));
+        if let Some(block) = of_pool.clone().find(|&block| u32::from(self.next_page[block]) > pages) {
             return faulty(format!("block {block} has {} programmed pages of {pages}", self.next_page[block]));
         }
-        let next_page = &self.next_page[of_plane.clone()];
+        let next_page = &self.next_page[of_pool.clone()];
         let programmed = |block: BlockIx| next_page.get(block.wrapping_sub(first) as usize).map(|&pages| u32::from(pages));
-        let tables = &mut self.planes[plane as usize];
+        let tables = &mut self.planes[pool.index()];
         let mut clock = [0];
         take_all(source, &mut clock, u64::from_le_bytes)?;
         tables.programs = clock[0];
-        if self.closed_at[of_plane].iter().any(|&closed_at| closed_at > tables.programs) {
+        if self.closed_at[of_pool].iter().any(|&closed_at| closed_at > tables.programs) {
             return faulty(format!("a block closed after the plane's clock, {}", tables.programs));
         }
         take_all(source, &mut tables.open, u32::from_le_bytes)?;
@@ -136,7 +138,7 @@ impl Tables {
         }
         let mut line = vec![NONE; erased];
         take_all(source, &mut line, u32::from_le_bytes)?;
-        let mut seen = vec![false; blocks as usize];
+        let mut seen = vec![false; next_page.len()];
         for &block in &line {
             if programmed(block) != Some(0) || std::mem::replace(&mut seen[(block - first) as usize], true) {
                 return faulty(format!("block {block} can't wait to be opened"));

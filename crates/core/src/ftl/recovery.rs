@@ -8,7 +8,7 @@
 use crate::device::Geometry;
 use crate::ftl::durable::{Durable, TORN, UNKNOWN};
 use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
-use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{BlockIx, Lpn, NONE, Pool, Ppn};
 use crate::stripes::{Place, Stripes};
 
 /// What the tables of a drive are made of besides what is found.
@@ -39,8 +39,8 @@ impl Tables {
     pub(crate) fn recover(durable: Box<Durable>, frame: &Frame<'_>, stripes: Option<&mut Stripes>) -> (Self, Found) {
         let mut tables = Self::new(frame.geometry, frame.logical_pages, frame.write_points, frame.reserve_blocks, false);
         let mut found = Found::default();
-        for plane in 0..frame.geometry.planes() {
-            tables.recover_blocks(&durable, plane, &mut found);
+        for pool in tables.pools() {
+            tables.recover_blocks(&durable, pool, &mut found);
         }
         tables.recover_map(&durable, frame.first_found);
         if let Some(stripes) = stripes {
@@ -52,16 +52,16 @@ impl Tables {
         (tables, found)
     }
 
-    /// The blocks of a plane: how far each is programmed, and what follows from that.
-    fn recover_blocks(&mut self, durable: &Durable, plane: PlaneIx, found: &mut Found) {
-        let (blocks, pages) = (self.geometry.blocks_per_plane, self.geometry.pages_per_block);
-        let of_plane = plane * blocks..(plane + 1) * blocks;
-        let mean_erases = durable.mean_erases(of_plane.clone());
-        let tables = &mut self.planes[plane as usize];
+    /// The blocks of a pool: how far each is programmed, and what follows from that.
+    fn recover_blocks(&mut self, durable: &Durable, pool: Pool, found: &mut Found) {
+        let pages = self.geometry.pages_per_block;
+        let of_pool = self.groups_of(pool);
+        let mean_erases = durable.mean_erases(of_pool.clone());
+        let tables = &mut self.planes[pool.index()];
         tables.erased.clear();
         (tables.free_pages, tables.programs) = (0, 0);
         let mut partly = Vec::new();
-        for block in of_plane {
+        for block in of_pool {
             let of = durable.blocks[block as usize];
             self.erases[block as usize] = if of.erases == UNKNOWN { mean_erases } else { of.erases };
             if of.bad {
@@ -80,7 +80,7 @@ impl Tables {
                 found.torn_blocks.push(block);
             }
             found.reads.push((written + 1).min(pages));
-            let tables = &mut self.planes[plane as usize];
+            let tables = &mut self.planes[pool.index()];
             self.next_page[block as usize] = written as u16;
             tables.free_pages += pages - written;
             match written {
@@ -92,14 +92,14 @@ impl Tables {
                 tables.programs = tables.programs.max(of.clock);
             }
         }
-        self.reopen(plane, &partly);
+        self.reopen(pool, &partly);
     }
 
     /// Blocks that are programmed in part go on as open blocks: at their own write points, those whose own is taken at others, and
     /// what is left over is padded.
-    fn reopen(&mut self, plane: PlaneIx, partly: &[(BlockIx, u8)]) {
+    fn reopen(&mut self, pool: Pool, partly: &[(BlockIx, u8)]) {
         let pages = self.geometry.pages_per_block;
-        let open = &mut self.planes[plane as usize].open;
+        let open = &mut self.planes[pool.index()].open;
         let mut homeless = Vec::new();
         for &(block, point) in partly {
             match open.get_mut(usize::from(point)) {
@@ -108,15 +108,15 @@ impl Tables {
             }
         }
         for block in homeless {
-            if let Some(held) = self.planes[plane as usize].open.iter_mut().find(|held| **held == NONE) {
+            if let Some(held) = self.planes[pool.index()].open.iter_mut().find(|held| **held == NONE) {
                 *held = block;
                 continue;
             }
             let next = std::mem::replace(&mut self.next_page[block as usize], pages as u16);
-            self.planes[plane as usize].free_pages -= pages - u32::from(next);
+            self.planes[pool.index()].free_pages -= pages - u32::from(next);
             let rest = (block * pages + u32::from(next)) as usize..((block + 1) * pages) as usize;
             self.reverse[rest].fill(PADDING);
-            self.closed_at[block as usize] = self.planes[plane as usize].programs;
+            self.closed_at[block as usize] = self.planes[pool.index()].programs;
         }
     }
 

@@ -10,10 +10,8 @@ use crate::context::Context;
 use crate::design::{Design, StartLevel};
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::ftl::Tables;
 use crate::ftl::above::WithFtl;
 use crate::ftl::drawn::{Drawn, Space};
-use crate::ids::PlaneIx;
 use crate::precondition::common::{Aged, Layout, LivePages, levels_at_start};
 use crate::precondition::mean_field::{Levels, fifo_survival};
 use crate::precondition::writing::Progress;
@@ -103,7 +101,9 @@ where
             lpns.extend(live.of_plane(&layout, index).chain(beyond.iter().copied()));
             let random = Pcg64Mcg::seed_from_u64(seed.wrapping_add(u64::from(plane).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             if !lpns.is_empty() {
-                let mut artist = Artist { tables, pages_per_block: device.geometry.pages_in(1), random, plane, live: lpns.len() as u32 };
+                let pool = tables.pool_of(plane);
+                let (pages, blocks, points) = (device.geometry.pages_in(1), tables.erased_groups(pool), tables.write_points(plane));
+                let mut artist = Artist { pages, blocks, points, random, live: lpns.len() as u32 };
                 let geometry = &device.geometry;
                 let span = levels.stop.pages(geometry) - levels.start.pages(geometry);
                 let space = match levels.start {
@@ -126,14 +126,14 @@ where
                     StartLevel::PlaneBlocks(blocks) => {
                         let blocks = blocks + artist.phase_of_blocks(span);
                         // GC that fills its plane's one open block leaves as much of it as a victim frees.
-                        let alone = artist.points() == 1 && !gc_across;
-                        let rest = if alone { artist.between(theory, blocks * artist.pages()) } else { artist.pages() };
+                        let alone = points == 1 && !gc_across;
+                        let rest = if alone { artist.between(theory, blocks * pages) } else { pages };
                         artist.draw_blocks(blocks, rest)
                     }
                 };
                 let drawn = artist.draw(theory, space, device.state.overwrite_percent);
                 victims_valid += drawn.victim_valid;
-                aged.erases += artist.tables.fill_drawn(plane, &drawn, &mut lpns, &mut artist.random);
+                aged.erases += tables.fill_drawn(pool, &drawn, &mut lpns, &mut artist.random);
             }
             aged.written_pages += lpns.len() as u64;
             if !progress(aged.written_pages, live.count()) {
@@ -146,21 +146,18 @@ where
 }
 
 /// Draws one plane.
-struct Artist<'a> {
-    tables: &'a mut Tables,
-    pages_per_block: u32,
+struct Artist {
+    /// Pages of a block, blocks that are not bad, and write points.
+    pages: u32,
+    blocks: u32,
+    points: usize,
     random: Pcg64Mcg,
-    plane: PlaneIx,
     live: u32,
 }
 
-impl Artist<'_> {
+impl Artist {
     fn below(&mut self, bound: u32) -> u32 {
         bounded(self.random.next_u64(), bound.into()) as u32
-    }
-
-    fn pages(&self) -> u32 {
-        self.pages_per_block
     }
 
     /// A random number from 0 to 1.
@@ -171,10 +168,8 @@ impl Artist<'_> {
     /// Pages between two collections, as many as a victim has stale ones: what is erased at a random moment lies so far above
     /// the level at which a block is collected, or less.
     fn between(&self, theory: Theory, level_pages: u32) -> u32 {
-        let pages = self.pages();
-        let (_, victim_valid) =
-            theory.solve(pages, self.tables.erased_groups(self.tables.pool_of(self.plane)) - level_pages / pages, self.live);
-        ((f64::from(pages) * (1.0 - victim_valid)) as u32).max(1)
+        let (_, victim_valid) = theory.solve(self.pages, self.blocks - level_pages / self.pages, self.live);
+        ((f64::from(self.pages) * (1.0 - victim_valid)) as u32).max(1)
     }
 
     /// What a cycle of GC frees that goes on until so many pages more are erased: a whole number of victims.
@@ -184,11 +179,7 @@ impl Artist<'_> {
 
     /// How many whole blocks a plane is above where its cycles begin, of those that they span.
     fn phase_of_blocks(&mut self, span: u32) -> u32 {
-        if span == 0 { 0 } else { self.below(span / self.pages() + 1) }
-    }
-
-    fn points(&self) -> usize {
-        self.tables.write_points(self.plane)
+        if span == 0 { 0 } else { self.below(span / self.pages + 1) }
     }
 
     /// The space of a plane that is collected below so many erased pages, in cycles that span some more.
@@ -206,9 +197,9 @@ impl Artist<'_> {
 
     /// The space of a plane with so many erased pages, of which some are in open blocks.
     fn space_of(&mut self, erased_pages: u32) -> Space {
-        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
+        let (pages, blocks) = (self.pages, self.blocks);
         let erased_pages = erased_pages.min(blocks * pages - self.live);
-        let write_points = self.points();
+        let write_points = self.points;
         let mut remainders: Vec<u32> = (0..write_points).map(|_| self.below(pages)).collect();
         let complete = |remainders: &mut [u32]| {
             let others: u32 = remainders[1..].iter().sum();
@@ -228,8 +219,8 @@ impl Artist<'_> {
     /// The space of a plane that is collected below so many erased blocks: of these it has as many, whatever is left of the open
     /// ones, each of which has less than `rest` erased pages.
     fn draw_blocks(&mut self, level_blocks: u32, rest: u32) -> Space {
-        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
-        let mut remainders: Vec<u32> = (0..self.points()).map(|_| self.below(rest)).collect();
+        let (pages, blocks) = (self.pages, self.blocks);
+        let mut remainders: Vec<u32> = (0..self.points).map(|_| self.below(rest)).collect();
         let erased_pages_max = blocks * pages - self.live;
         while level_blocks * pages + remainders.iter().sum::<u32>() > erased_pages_max
             && let Some(rest) = remainders.iter_mut().find(|rest| **rest > 0)
@@ -242,10 +233,10 @@ impl Artist<'_> {
     /// The space of the planes of a die that is collected below so many erased pages of each in the mean, and whose planes are
     /// programmed together: their open blocks are equally full.
     fn draw_die(&mut self, theory: Theory, level_pages: u32, span: u32, planes: u32) -> Vec<Space> {
-        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
+        let (pages, blocks) = (self.pages, self.blocks);
         let phase = self.phase_of_die(theory, level_pages, span, planes);
         let erased_pages = (level_pages * planes + phase).min((blocks * pages - self.live) * planes);
-        let mut remainders: Vec<u32> = (0..self.points()).map(|_| self.below(pages)).collect();
+        let mut remainders: Vec<u32> = (0..self.points).map(|_| self.below(pages)).collect();
         let others = remainders[1..].iter().sum::<u32>() * planes;
         // What is in whole blocks of some plane and not in the first open blocks of all of them.
         let first = (erased_pages + remainders.len() as u32 * planes * pages - others) / planes;
@@ -261,7 +252,7 @@ impl Artist<'_> {
 
     /// Draws what each block holds.
     fn draw(&mut self, theory: Theory, space: Space, overwrite_percent: u32) -> Drawn {
-        let (pages, blocks) = (self.pages(), self.tables.erased_groups(self.tables.pool_of(self.plane)));
+        let (pages, blocks) = (self.pages, self.blocks);
         let Space { erased, remainders } = &space;
         let open = remainders.iter().filter(|&&rest| rest > 0).count() as u32;
         let erased_pages = erased * pages + remainders.iter().sum::<u32>();
@@ -307,7 +298,7 @@ impl Artist<'_> {
     /// Valid pages of closed blocks that are collected in the order in which they closed, by the chance of a page to survive
     /// while a block is filled.
     fn counts_by_age(&mut self, survival: f64, closed: u32, valid: u32) -> Vec<u32> {
-        let pages = self.pages();
+        let pages = self.pages;
         let mut chance = libm::sqrt(survival);
         let mut counts = Vec::with_capacity(closed as usize);
         for _ in 0..closed {
@@ -320,7 +311,7 @@ impl Artist<'_> {
 
     /// Makes the counts add up to `valid`, by changing random ones by one at a time; none falls below `least` unless it must.
     fn correct(&mut self, counts: &mut [u32], valid: u32, least: u32) {
-        let pages = self.pages();
+        let pages = self.pages;
         let mut sum: u32 = counts.iter().sum();
         let mut tries_left = 64 * counts.len();
         while sum != valid && tries_left > 0 {
