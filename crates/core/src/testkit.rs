@@ -192,7 +192,7 @@ pub fn late_bound_state(write_points: u32) -> Parts {
     let traits = Traits { dynamic: true, late_bound: true, gc_through_controller: true, ..Traits::PLAIN };
     let mut state = Parts::new(&device, tables, traits);
     (state.ftl.bound, state.ftl.gc_bound) = (vec![0; 2], vec![0; 2]);
-    state.ftl.late_bound = Some(Box::new(LateBound::new(&device, &state.ftl.tables, false, Some((10, 2)))));
+    state.ftl.late_bound = Some(Box::new(LateBound::new(&device, &state.ftl.tables, Some((10, 2)))));
     state
 }
 

@@ -58,8 +58,7 @@ where
         let write_point = self.write_point(plane, op, for_gc);
         let target = self.up.ftl.tables.take(plane, write_point, claimant)?;
         if self.flash.traits.chooses {
-            let entry = self.flash.ops[op as usize];
-            self.note_choice(&entry, write_point, self.up.ftl.tables.offset_of(target));
+            self.note_choice(op, write_point, self.up.ftl.tables.offset_of(target));
         }
         Some(target)
     }
@@ -71,13 +70,10 @@ where
         let (plane, claimant, gc) = (entry.plane, entry.claimant(), matches!(entry.owner, Owner::Gc(_)));
         let late_bound = self.up.ftl.late_bound.as_mut().expect("a design with late-bound allocation");
         let point = usize::from(late_bound.bound[die as usize].take().expect("a program that has its place"));
-        let fast = late_bound.points.of_rank(plane, 0) >> point & 1 == 1;
         let target = self.up.ftl.tables.take(plane, point, claimant).expect("room was seen when it got its place");
         late_bound.points.update(&self.up.ftl.tables, plane, point);
         late_bound.moving -= u32::from(gc);
-        self.flash.counters.pages_spread += u64::from(point > 1);
-        self.flash.counters.fast_pages_gc += u64::from(fast && gc);
-        self.flash.counters.fast_pages_host += u64::from(fast && !gc);
+        self.note_page(op, point, self.up.ftl.tables.offset_of(target));
         target
     }
 
@@ -175,8 +171,9 @@ where
     }
 
     /// Takes the page of a program that joins `lead`. Where blocks are aligned, those before it are skipped.
-    pub(super) fn take_partner_page(&mut self, entry: &Op, lead: &Waiting) -> Ppn {
-        let point = self.point_for_partner(entry, lead).expect("the point that the offset was read from");
+    pub(super) fn take_partner_page(&mut self, op: u32, lead: &Waiting) -> Ppn {
+        let entry = self.flash.ops[op as usize];
+        let point = self.point_for_partner(&entry, lead).expect("the point that the offset was read from");
         while self.flash.traits.pairing.aligns && self.up.ftl.tables.next_offset(entry.plane, point) < lead.offset {
             assert!(self.up.ftl.tables.pad(entry.plane, point, Claimant::Host), "a block that has the page at the offset has those before");
             let counters = &mut self.flash.counters;
@@ -186,7 +183,7 @@ where
         }
         let target = self.up.ftl.tables.take(entry.plane, point, entry.claimant()).expect("the page that the offset was read from");
         if self.flash.traits.chooses {
-            self.note_choice(entry, point, lead.offset);
+            self.note_choice(op, point, lead.offset);
         }
         target
     }
@@ -246,29 +243,46 @@ where
         }
     }
 
-    /// Counts whether a program's preference was met.
+    /// Counts the page that a program takes, and whether it is the preferred one.
     #[cold]
-    fn note_choice(&mut self, entry: &Op, write_point: usize, offset: u32) {
-        let rank = self.flash.device.program_rank(offset);
-        let gc = matches!(entry.owner, Owner::Gc(_));
-        let preference = self.preference_of(entry.plane, Some(entry));
+    fn note_choice(&mut self, op: u32, write_point: usize, offset: u32) {
+        self.note_page(op, write_point, offset);
+        let entry = self.flash.ops[op as usize];
+        let is_background = entry.traffic == TrafficClass::Parity || entry.class == Class::Background;
+        let preference = if is_background { None } else { Some(self.preference_of(entry.plane, Some(&entry))) };
+        self.note_preference(op, preference, offset);
+    }
+
+    /// Counts the page that a program takes.
+    fn note_page(&mut self, op: u32, write_point: usize, offset: u32) {
+        let fast = u64::from(self.flash.device.program_rank(offset) == 0);
         let counters = &mut self.flash.counters;
         counters.pages_spread += u64::from(write_point > OF_GC);
-        *(if gc { &mut counters.fast_pages_gc } else { &mut counters.fast_pages_host }) += u64::from(rank == 0);
+        match self.flash.ops[op as usize].owner {
+            Owner::Gc(_) => counters.fast_pages_gc += fast,
+            _ => counters.fast_pages_host += fast,
+        }
+    }
+
+    /// Counts whether the preference for the page of a program, if there was one, was met.
+    pub(super) fn note_preference(&mut self, op: u32, preference: Option<Preference>, offset: u32) {
+        let (rank, slowest) = (self.flash.device.program_rank(offset), self.flash.device.program_rank_max());
+        let entry = &self.flash.ops[op as usize];
+        let counters = &mut self.flash.counters;
         if entry.is_critical() {
             counters.critical_pages += 1;
             counters.critical_pages_fast += u64::from(rank == 0);
             return;
         }
         let met = match preference {
-            Preference::Fast => rank == 0,
-            Preference::Slow => rank == self.flash.device.program_rank_max(),
-            Preference::Any | Preference::Unparked(_) => return,
+            Some(Preference::Fast) => rank == 0,
+            Some(Preference::Slow) => rank == slowest,
+            _ => return,
         };
-        if gc {
+        if let Owner::Gc(_) = entry.owner {
             counters.gc_preferences += 1;
             counters.gc_preferences_met += u64::from(met);
-        } else if entry.traffic != TrafficClass::Parity && entry.class != Class::Background {
+        } else {
             counters.host_preferences += 1;
             counters.host_preferences_met += u64::from(met);
         }

@@ -100,7 +100,7 @@ where
     fn bind_partner(&mut self, op: u32, lead: &Waiting) {
         let entry = self.flash.ops[op as usize];
         if entry.kind == OpKind::Program {
-            let target = self.take_partner_page(&entry, lead);
+            let target = self.take_partner_page(op, lead);
             self.flash.ops[op as usize].target = target;
         } else if !matches!(entry.owner, Owner::Gc(_)) {
             let ppn = self.up.ftl.tables.lookup(entry.tag);

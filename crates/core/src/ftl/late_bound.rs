@@ -32,15 +32,13 @@ pub(crate) struct LateBound {
     pub(super) turns: Vec<u32>,
     /// Which write points ageing fills, so that they begin anywhere in their blocks.
     random: Option<Pcg64Mcg>,
-    /// GC's pages stay in their planes.
-    pub confined: bool,
     /// Background and emergency threshold of a plane, if there are any.
     pub thresholds: Option<(u32, u32)>,
 }
 
 impl LateBound {
     /// That of an erased drive.
-    pub(crate) fn new(device: &Device, tables: &Tables, confined: bool, thresholds: Option<(u32, u32)>) -> Self {
+    pub(crate) fn new(device: &Device, tables: &Tables, thresholds: Option<(u32, u32)>) -> Self {
         Self {
             queues: Default::default(),
             points: WritePoints::new(device, tables),
@@ -50,7 +48,6 @@ impl LateBound {
             candidates: Vec::new(),
             turns: vec![0; device.geometry.planes() as usize],
             random: None,
-            confined,
             thresholds,
         }
     }

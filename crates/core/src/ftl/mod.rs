@@ -371,16 +371,21 @@ impl Tables {
     /// Whether a claimant may program a page at a write point now.
     #[inline]
     pub fn can_take(&self, plane: PlaneIx, write_point: usize, claimant: Claimant) -> bool {
-        let tables = &self.planes[plane as usize];
-        let has_room = tables.open[write_point] != NONE;
-        match claimant {
-            Claimant::Gc => has_room || !tables.erased.is_empty(),
-            // Once GC has opened the reserve, the rest of that block is GC's alone, or a GC that yields could run dry.
-            Claimant::Host => {
-                let reserve = self.reserve_blocks as usize;
-                tables.erased.len() > reserve || (has_room && tables.erased.len() == reserve)
-            }
-        }
+        self.can_open(plane, claimant) || self.planes[plane as usize].open[write_point] != NONE && self.can_go_on(plane, claimant)
+    }
+
+    /// Whether a claimant may open an erased block of a plane.
+    #[inline]
+    pub(super) fn can_open(&self, plane: PlaneIx, claimant: Claimant) -> bool {
+        let kept = if claimant == Claimant::Gc { 0 } else { self.reserve_blocks };
+        self.planes[plane as usize].erased.len() > kept as usize
+    }
+
+    /// Whether a claimant may go on with the open blocks of a plane. Once GC has opened the reserve, the rest of that block is GC's
+    /// alone, or a GC that yields could run dry.
+    #[inline]
+    pub(super) fn can_go_on(&self, plane: PlaneIx, claimant: Claimant) -> bool {
+        claimant == Claimant::Gc || self.planes[plane as usize].erased.len() >= self.reserve_blocks as usize
     }
 
     /// Takes the next page of a write point, in order, opening an erased block where needed. `None`: out of space.

@@ -80,7 +80,7 @@ where
         } else {
             self.ask(|policies, view| policies.page_choice.preference(view, writer, urgent))
         };
-        let confined = self.late_bound().confined && from != NONE;
+        let confined = !self.flash.traits.gc_across && from != NONE;
         Unplaced { from, preference, asking, confined }
     }
 
@@ -88,28 +88,9 @@ where
         let plane = self.ask(|policies, view| policies.place.choose(view, page))?;
         let (_, points) = self.seen().preferred_points(plane, page)?;
         let write_point = LateBound::in_turn(&mut self.late_bound().turns[plane as usize], points);
-        let spot = (plane, write_point);
-        // Whether its preference was met.
-        let rank =
-            (0..self.late_bound().points.ranks()).find(|&rank| self.late_bound().points.of_rank(plane, rank) >> write_point & 1 == 1);
-        let slowest = self.late_bound().points.ranks() - 1;
-        let critical = self.flash.ops[op as usize].is_critical();
-        let counters = &mut self.flash.counters;
-        counters.critical_pages += u64::from(critical);
-        counters.critical_pages_fast += u64::from(critical && rank == Some(0));
-        let met = match page.preference {
-            Preference::Fast => rank == Some(0),
-            Preference::Slow => rank == Some(slowest),
-            Preference::Any | Preference::Unparked(_) => return Some(spot),
-        };
-        if page.from == NONE && !critical {
-            counters.host_preferences += 1;
-            counters.host_preferences_met += u64::from(met);
-        } else if page.from != NONE {
-            counters.gc_preferences += 1;
-            counters.gc_preferences_met += u64::from(met);
-        }
-        Some(spot)
+        let offset = self.up.ftl.tables.next_offset(plane, write_point);
+        self.note_preference(op, Some(page.preference), offset);
+        Some((plane, write_point))
     }
 
     /// A program gets its place and is enqueued there. Nothing starts.
@@ -243,24 +224,15 @@ impl View<'_> {
         !die.is_running() && !die.is_suspended() && !bound
     }
 
-    /// Whether a plane leaves writes to others, because its GC is urgent and has something to do.
-    fn is_diverted(self, plane: PlaneIx) -> bool {
-        self.flash.queues(plane).urgent
-    }
-
-    /// The write points of a plane that could take a page.
+    /// The write points of a plane that could take a page. One whose GC is urgent, and has something to do, takes none of others.
     fn takers(self, plane: PlaneIx, page: &Unplaced) -> u64 {
         let own = page.from == plane;
-        let Some(late_bound) = self.ftl.late_bound.as_ref().filter(|_| own || !page.confined && !self.is_diverted(plane)) else { return 0 };
-        let (erased, reserve) = (self.tables().erased_groups(self.tables().pool_of(plane)), self.tables().reserve_blocks());
+        let is_offered = own || !page.confined && !self.flash.queues(plane).urgent;
+        let Some(late_bound) = self.ftl.late_bound.as_ref().filter(|_| is_offered) else { return 0 };
         let claimant = if own { Claimant::Gc } else { Claimant::Host };
-        let (opens, goes_on) = match claimant {
-            Claimant::Gc => (erased > 0, true),
-            Claimant::Host => (erased > reserve, erased >= reserve),
-        };
-        if opens {
+        if self.tables().can_open(plane, claimant) {
             late_bound.points.all()
-        } else if goes_on {
+        } else if self.tables().can_go_on(plane, claimant) {
             late_bound.points.open(plane)
         } else {
             0

@@ -27,7 +27,7 @@ impl Ftl {
     pub(crate) fn new(device: &Device, traits: &Traits, tables: Tables, gc: Gcs, thresholds: Option<(u32, u32)>) -> Self {
         let planes = device.geometry.planes() as usize;
         Self {
-            late_bound: traits.late_bound.then(|| Box::new(LateBound::new(device, &tables, !traits.gc_across, thresholds))),
+            late_bound: traits.late_bound.then(|| Box::new(LateBound::new(device, &tables, thresholds))),
             bound: if traits.dynamic { vec![0; planes] } else { Vec::new() },
             gc_bound: if traits.gc_across || traits.late_bound { vec![0; planes] } else { Vec::new() },
             assembly: Assembly::new(device.geometry.dies() as usize, traits),

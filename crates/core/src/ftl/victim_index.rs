@@ -41,41 +41,48 @@ impl Tables {
     /// A pool's block group with the fewest valid pages; none if nothing is stale.
     #[inline]
     pub(crate) fn greedy_victim(&self, pool: Pool) -> Option<BlockGroup> {
-        let counts = self.victim_counts(pool);
-        let least = counts.iter().copied().min().unwrap_or(i16::MAX);
-        let index = counts.iter().position(|&count| count == least).unwrap_or(0) as u32;
-        let group = BlockGroup(self.groups_of(pool).start + index);
-        (i32::from(least) < self.pages_in(group) as i32).then_some(group)
+        self.first_with_fewest(pool).filter(|&group| self.stale_pages(group) > 0)
+    }
+
+    /// The part of a stretch that lies in a pool, as numbers of block groups.
+    #[inline]
+    fn part_in(&self, pool: Pool, stretch: u32) -> Range<u32> {
+        let Range { start, end } = self.groups_of(pool);
+        start.max(stretch * STRETCH)..end.min((stretch + 1) * STRETCH)
+    }
+
+    /// The candidate of a pool with the fewest valid pages, of several the one with the lowest number.
+    #[inline]
+    pub(crate) fn first_with_fewest(&self, pool: Pool) -> Option<BlockGroup> {
+        let Range { start, end } = self.groups_of(pool);
+        let (mut least, mut found) = (NOT_A_VICTIM, end..end);
+        for stretch in start / STRETCH..end.div_ceil(STRETCH) {
+            if self.least_counts[stretch as usize] >= least {
+                continue;
+            }
+            // A stretch that reaches into another pool may have its least count there.
+            let part = self.part_in(pool, stretch);
+            let here = self.counts[part.start as usize..part.end as usize].iter().copied().min().unwrap_or(NOT_A_VICTIM);
+            if here < least {
+                (least, found) = (here, part);
+            }
+        }
+        found.map(BlockGroup).find(|&group| self.counts[group.index()] == least)
     }
 
     /// Finds the candidates of a pool with the fewest valid pages, in the order of their numbers, or only the first of them.
     pub fn fewest_valid(&self, pool: Pool, first_only: bool, found: &mut Vec<BlockGroup>) {
         found.clear();
-        let Range { start: first, end } = self.groups_of(pool);
-        let part = |stretch: u32| (first.max(stretch * STRETCH), end.min((stretch + 1) * STRETCH));
-        let mut least = NOT_A_VICTIM;
-        let (mut from, mut to) = (end, end);
-        for stretch in first / STRETCH..end.div_ceil(STRETCH) {
-            if self.least_counts[stretch as usize] >= least {
-                continue;
-            }
-            let (start, stop) = part(stretch);
-            // A stretch that reaches into another pool may have its least count there.
-            let here = self.counts[start as usize..stop as usize].iter().copied().min().unwrap_or(NOT_A_VICTIM);
-            if here < least {
-                (least, from, to) = (here, start, stop);
-            }
+        let Some(first) = self.first_with_fewest(pool) else { return };
+        if first_only {
+            return found.push(first);
         }
-        if !first_only {
-            to = end;
-        }
-        while from < to {
-            let stop = part(from / STRETCH).1;
-            if self.least_counts[(from / STRETCH) as usize] <= least {
-                let fewest = (from..stop).filter(|&group| self.counts[group as usize] == least).map(BlockGroup);
-                found.extend(fewest.take(if first_only { 1 } else { usize::MAX }));
+        let least = self.counts[first.index()];
+        for stretch in first.0 / STRETCH..self.groups_of(pool).end.div_ceil(STRETCH) {
+            if self.least_counts[stretch as usize] <= least {
+                let part = self.part_in(pool, stretch).map(BlockGroup);
+                found.extend(part.filter(|&group| self.counts[group.index()] == least));
             }
-            from = stop;
         }
     }
 

@@ -130,7 +130,6 @@ where
     /// is over.
     #[cold]
     pub(super) fn next_of_cycle(&mut self, pool: Pool) -> Option<(Pool, Want)> {
-        let mut found = std::mem::take(&mut self.up.ftl.gc.candidates);
         let mut best: Option<((u32, u32), Pool, Want)> = None;
         for pool in self.pools_of_cycle(pool) {
             let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
@@ -139,14 +138,12 @@ where
                 continue;
             }
             let tables = &self.up.ftl.tables;
-            tables.fewest_valid(pool, true, &mut found);
-            let Some(&group) = found.first() else { continue };
+            let Some(group) = tables.first_with_fewest(pool) else { continue };
             let rank = (tables.valid_pages(group), tables.free_pages_of(pool));
             if best.is_none_or(|(first, ..)| rank < first) {
                 best = Some((rank, pool, want));
             }
         }
-        self.up.ftl.gc.candidates = found;
         best.map(|(_, pool, want)| (pool, want))
     }
 

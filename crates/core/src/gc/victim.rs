@@ -43,12 +43,8 @@ where
     /// A closed block group of a pool that holds nothing valid, whatever the policies prefer: it is erased at no cost.
     pub(super) fn empty_victim(&mut self, pool: Pool) -> Option<BlockGroup> {
         let tables = &self.up.ftl.tables;
-        if tables.least_valid_bound(pool) > 0 {
-            return None;
-        }
-        let found = &mut self.up.ftl.gc.candidates;
-        tables.fewest_valid(pool, true, found);
-        found.first().copied().filter(|&group| tables.valid_pages(group) == 0)
+        let first = if tables.least_valid_bound(pool) > 0 { None } else { tables.first_with_fewest(pool) };
+        first.filter(|&group| tables.valid_pages(group) == 0)
     }
 
     /// A block group begins to be collected.

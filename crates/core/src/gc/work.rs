@@ -57,8 +57,13 @@ impl View<'_> {
         self.ftl.gc.work
     }
 
-    /// Whether programs of the host or the buffer wait at a die; where they have no place yet, for any die.
-    pub fn writes_wait_for(self, die: DieIx) -> bool {
-        if self.ftl.late_bound.is_some() { self.host_waits() } else { self.flash.die(die).ready & PROGRAM_BITS != 0 }
+    /// Whether programs of the host or the buffer wait at a die.
+    pub fn host_waits_at(self, die: DieIx) -> bool {
+        self.flash.die(die).ready & PROGRAM_BITS != 0
+    }
+
+    /// Whether they wait for a die: where they have no place yet, for any.
+    pub(crate) fn writes_wait_for(self, die: DieIx) -> bool {
+        if self.ftl.late_bound.is_some() { self.host_waits() } else { self.host_waits_at(die) }
     }
 }
