@@ -6,7 +6,7 @@ use crate::flash::Engine;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::flash::upper::{Background, Served, Upper};
 use crate::ftl::state::Ftl;
-use crate::ids::{BlockIx, DieIx, PlaneIx, Ppn};
+use crate::ids::{BlockIx, DieIx, PlaneIx, Pool, Ppn};
 use crate::observe::Observer;
 use crate::oracle::Oracle;
 
@@ -29,18 +29,18 @@ pub trait Above: Context + Served + Background {
     /// A read has been bound to its page, or has none any more.
     fn bound_read(&mut self, op: u32, ppn: Option<Ppn>);
 
-    /// The GC of a plane begins.
-    fn gc_begins(&mut self, plane: PlaneIx);
-    /// The GC of a plane has locked all that it must.
-    fn gc_locks(&mut self, plane: PlaneIx);
+    /// The GC of a pool begins.
+    fn gc_begins(&mut self, pool: Pool);
+    /// The GC of a pool has locked all that it must in one of its planes.
+    fn gc_locks(&mut self, pool: Pool);
     /// A GC has copied a page inside the flash.
     fn copied_back(&mut self, from: Ppn, to: Ppn);
     /// A block has been erased.
     fn erased(&mut self, block: BlockIx);
-    /// The GC of a plane is no longer under way; its channel still counts it.
-    fn gc_ends(&mut self, plane: PlaneIx);
-    /// Programs that waited for space have been woken: what else waited for the GC may go on.
-    fn gc_ended(&mut self, plane: PlaneIx);
+    /// The GC of a pool is no longer under way; its channels still count it.
+    fn gc_ends(&mut self, pool: Pool);
+    /// Programs that waited for space have been woken: what else waited for the GC of a pool may go on.
+    fn gc_ended(&mut self, pool: Pool);
 }
 
 impl<Q: EventQueue, U> Upper for Engine<Q, WithFtl<U>>

@@ -24,7 +24,7 @@ pub(crate) mod drawn;
 pub(crate) mod durable;
 mod image;
 pub(crate) mod late_bound;
-mod one_plane;
+mod one_pool;
 mod placement;
 mod pools;
 pub(crate) mod recovery;

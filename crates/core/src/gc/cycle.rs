@@ -250,10 +250,10 @@ where
             self.begin_cycle(pool);
         }
         let plan = self.ask(|policies, view| policies.gc_lock.lock(view, urgent));
+        self.gc_begins(pool);
         let planes = self.up.ftl.tables.planes_of(pool);
         for plane in planes.clone() {
             self.flash.step_arrives(plane);
-            self.gc_begins(plane);
             let Gc { locks, locks_since, .. } = self.up.ftl.gc.planes[plane as usize];
             self.up.ftl.gc.planes[plane as usize] = Gc { state: GcState::Claiming, plan, locks, locks_since, ..Gc::idle() };
         }
@@ -289,10 +289,9 @@ where
 
     /// Ends a GC that has found nothing to erase, or is not to.
     pub(super) fn end_without_erase(&mut self, pool: Pool) {
-        let planes = self.up.ftl.tables.planes_of(pool);
-        planes.clone().for_each(|plane| self.release(plane));
+        self.up.ftl.tables.planes_of(pool).for_each(|plane| self.release(plane));
         self.end_gc(pool);
-        planes.for_each(|plane| self.gc_ended(plane));
+        self.gc_ended(pool);
     }
 
     pub(super) fn end_gc(&mut self, pool: Pool) {
@@ -304,8 +303,8 @@ where
             // A cycle that goes on gives the lock up only when its next request stands.
             let Gc { locks, locks_since, .. } = self.up.ftl.gc.planes[plane as usize];
             self.up.ftl.gc.planes[plane as usize] = Gc { locks, locks_since, ..Gc::idle() };
-            self.gc_ends(plane);
         }
+        self.gc_ends(pool);
         self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way -= 1);
     }
 

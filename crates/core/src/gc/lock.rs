@@ -49,7 +49,7 @@ where
         if begins && !self.begin_collection(pool) {
             return;
         }
-        self.gc_locks(plane);
+        self.gc_locks(pool);
         self.set_ready(plane, Class::Gc);
         if begins && self.flash.traits.assembles_gc {
             self.bring_siblings(pool);

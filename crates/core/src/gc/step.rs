@@ -234,7 +234,7 @@ where
             self.erase_ends(self.flash.die_of(plane));
         }
         self.wake_space_blocked(plane);
-        self.gc_ended(plane);
+        self.gc_ended(pool);
         if self.goes_by_die() {
             // Others of its die that wanted a GC meanwhile have not got any.
             self.pools_of_cycle(pool).for_each(|pool| self.consider_gc_of_pool(pool));

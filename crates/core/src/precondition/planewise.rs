@@ -79,7 +79,11 @@ impl Planewise {
         let tables = &mut drive.up.ftl.tables;
         let (shares, reverse) = tables.lend_maps();
         let planes = (0..layout.planes())
-            .map(|index| OnePlane { tables: tables.one_plane(layout.plane(index)), recent: RecentVictims::default(), sum: Sum::default() })
+            .map(|index| OnePlane {
+                tables: tables.one_pool(tables.pool_of(layout.plane(index))),
+                recent: RecentVictims::default(),
+                sum: Sum::default(),
+            })
             .collect();
         Some(Self { layout, planes, reverse, shares, aim })
     }
@@ -147,7 +151,8 @@ impl Planewise {
         tables.return_maps(self.shares, self.reverse);
         let mut recent = Vec::with_capacity(self.planes.len());
         for (index, plane) in self.planes.into_iter().enumerate() {
-            tables.take_plane(self.layout.plane(index), plane.tables, |inside| self.layout.join(index, inside));
+            let pool = tables.pool_of(self.layout.plane(index));
+            tables.take_pool(pool, plane.tables, |inside| self.layout.join(index, inside));
             recent.push(plane.recent);
         }
         tables.find_least_counts();

@@ -8,7 +8,7 @@ use crate::flash::Engine;
 use crate::flash::op::{OpKind, Owner};
 use crate::flash::upper::Served;
 use crate::ftl::above::{Above, WithFtl};
-use crate::ids::{BlockIx, PlaneIx, Ppn};
+use crate::ids::{BlockIx, Pool, Ppn};
 use crate::raid::state::Raid;
 
 /// The write buffer, stripes and bit errors, below whatever is above them.
@@ -74,18 +74,19 @@ where
     }
 
     #[inline]
-    fn gc_begins(&mut self, plane: PlaneIx) {
+    fn gc_begins(&mut self, pool: Pool) {
         let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
-        if let Some(rain) = &mut raid.rain {
+        let Some(rain) = &mut raid.rain else { return };
+        for plane in ftl.tables.planes_of(pool) {
             let overlaps = rain.gc_begins(self.flash.now, plane, |other| ftl.gc.is_under_way(other));
             self.flash.counters.gcs_overlapping += u64::from(overlaps);
         }
     }
 
     #[inline]
-    fn gc_locks(&mut self, plane: PlaneIx) {
+    fn gc_locks(&mut self, pool: Pool) {
         if self.flash.traits.plans_reads {
-            self.replan_reads(plane);
+            self.up.ftl.tables.planes_of(pool).for_each(|plane| self.replan_reads(plane));
         }
     }
 
@@ -105,14 +106,14 @@ where
     }
 
     #[inline]
-    fn gc_ends(&mut self, plane: PlaneIx) {
+    fn gc_ends(&mut self, pool: Pool) {
         if let Some(rain) = &mut self.up.up.raid.rain {
-            rain.gc_ends(plane);
+            self.up.ftl.tables.planes_of(pool).for_each(|plane| rain.gc_ends(plane));
         }
     }
 
     #[inline]
-    fn gc_ended(&mut self, plane: PlaneIx) {
-        self.undefer(plane);
+    fn gc_ended(&mut self, pool: Pool) {
+        self.up.ftl.tables.planes_of(pool).for_each(|plane| self.undefer(plane));
     }
 }

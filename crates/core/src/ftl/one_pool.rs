@@ -1,9 +1,10 @@
-//! A plane as a drive of its own: its tables taken out and put back, and its blocks collected as a whole.
+//! A pool as a drive of its own: its tables taken out and put back, and its block groups collected as a whole.
 
 use crate::device::Geometry;
 use crate::ftl::{Claimant, NOT_A_VICTIM, Tables};
-use crate::ids::{BlockGroup, Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{BlockGroup, Lpn, NONE, Pool, Ppn};
 use crate::mem::prefetch;
+use std::ops::Range;
 
 /// Pages that are put together at a time.
 const CHUNK: usize = 1024;
@@ -75,25 +76,25 @@ impl Tables {
         owners.len() as u32
     }
 
-    /// The tables of one of its planes alone, without maps. The drive is erased.
-    pub(crate) fn one_plane(&self, plane: PlaneIx) -> Self {
+    /// The tables of one of its pools alone, without maps. The drive is erased.
+    pub(crate) fn one_pool(&self, pool: Pool) -> Self {
         let geometry = Geometry { channels: 1, chips_per_channel: 1, dies_per_chip: 1, planes_per_die: 1, ..self.geometry.clone() };
-        let mut one = Self::without_maps(&geometry, self.write_points(plane) as u32, self.reserve_blocks);
-        let first = plane * self.geometry.blocks_per_plane;
-        let blocks = first as usize..(first + self.geometry.blocks_per_plane) as usize;
-        one.next_page.copy_from_slice(&self.next_page[blocks]);
-        let (of_one, of_drive) = (&mut one.planes[0], &self.planes[plane as usize]);
+        let of_drive = &self.planes[pool.index()];
+        let mut one = Self::without_maps(&geometry, of_drive.open.len() as u32, self.reserve_blocks);
+        let Range { start: first, end } = self.groups_of(pool);
+        one.next_page.copy_from_slice(&self.next_page[first as usize..end as usize]);
+        let of_one = &mut one.planes[0];
         of_one.erased = of_drive.erased.iter().map(|&block| block - first).collect();
         of_one.free_pages = of_drive.free_pages;
         one
     }
 
-    /// Takes over what happened in one plane, but for its reverse map, which is here. `number` gives its logical pages the numbers
+    /// Takes over what happened in one pool, but for its reverse map, which is here. `number` gives its logical pages the numbers
     /// that they have in the drive.
-    pub(crate) fn take_plane(&mut self, plane: PlaneIx, one: Self, number: impl Fn(Lpn) -> Lpn) {
+    pub(crate) fn take_pool(&mut self, pool: Pool, one: Self, number: impl Fn(Lpn) -> Lpn) {
         let g = &self.geometry;
-        let (first, pages) = (plane * g.blocks_per_plane, plane * g.pages_per_plane());
-        let blocks = first as usize..(first + g.blocks_per_plane) as usize;
+        let Range { start: first, end } = self.groups_of(pool);
+        let (pages, blocks) = (first * g.pages_per_block, first as usize..end as usize);
         assert!(self.live.is_empty(), "live pages are counted where pages may change their planes");
         for chunk in (0..g.pages_per_plane()).step_by(CHUNK) {
             let end = g.pages_per_plane().min(chunk + CHUNK as u32);
@@ -118,7 +119,7 @@ impl Tables {
         let mut of_one = { one.planes }.pop().expect("one plane");
         of_one.erased.iter_mut().for_each(|block| *block += first);
         of_one.open.iter_mut().filter(|block| **block != NONE).for_each(|block| *block += first);
-        self.planes[plane as usize] = of_one;
+        self.planes[pool.index()] = of_one;
     }
 
     /// Gives its maps away, and has none until they come back.
