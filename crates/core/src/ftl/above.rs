@@ -6,7 +6,7 @@ use crate::flash::Engine;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::flash::upper::{Background, Served, Upper};
 use crate::ftl::state::Ftl;
-use crate::ids::{BlockIx, DieIx, PlaneIx, Pool, Ppn};
+use crate::ids::{BlockIx, DieIx, Pool, Ppn};
 use crate::observe::Observer;
 use crate::oracle::Oracle;
 

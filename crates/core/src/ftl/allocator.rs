@@ -14,7 +14,7 @@ use crate::flash::op::{Class, Op, Owner};
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::{Claimant, Tables};
 use crate::gc::state::PoolGc;
-use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Pool, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::{Aligned, Parking, Preference, Writer};
 
@@ -107,6 +107,14 @@ where
             None if self.flash.traits.pairing.aligns => 0,
             None => self.up.ftl.tables.usual_point(plane, for_gc),
         }
+    }
+
+    /// Takes a page in the tables alone.
+    #[inline]
+    pub(crate) fn take_for_ageing(&mut self, pool: Pool, claimant: Claimant) -> Option<Ppn> {
+        let plane = self.up.ftl.tables.first_plane(pool);
+        let point = self.ageing_point(plane, claimant == Claimant::Gc);
+        self.up.ftl.tables.take(plane, point, claimant)
     }
 
     #[cold]

@@ -7,7 +7,7 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
-use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Pool, Ppn};
+use crate::ids::{DieIx, Lpn, NONE, Pool, Ppn};
 use crate::precondition::common::{Aged, LivePages, Workers, levels_at_start};
 use crate::precondition::planewise::Planewise;
 use crate::precondition::steady;
@@ -164,12 +164,12 @@ where
         progress(reported)
     }
 
-    /// The plane of a page that ageing writes.
+    /// The pool of a page that ageing writes.
     #[inline]
-    fn ageing_plane(&mut self, lpn: Lpn) -> PlaneIx {
+    fn ageing_pool(&mut self, lpn: Lpn) -> Pool {
         let planes = self.flash.device.geometry.planes();
         let spreads = self.spreads_pages();
-        match &mut self.up.ftl.late_bound {
+        let plane = match &mut self.up.ftl.late_bound {
             // Late-bound placement evens live pages out to a block: a plane with so many more than another leaves the page to it.
             Some(late_bound) if spreads => {
                 let (one, other) = (late_bound.any_below(planes), late_bound.any_below(planes));
@@ -178,7 +178,8 @@ where
                 if more > fewer + self.flash.device.geometry.pages_in(1) { other } else { one }
             }
             _ => self.ask(|policies, view| policies.place.plane(view, lpn)),
-        }
+        };
+        self.up.ftl.tables.pool_of(plane)
     }
 
     /// Whether pages go to any plane of the drive while it ages, those that GC moves too: where GC counts erased blocks, how full
@@ -194,27 +195,26 @@ where
     /// Writes a page in the tables, and collects block groups where its plane or die has too little erased.
     #[inline]
     fn write_functionally(&mut self, lpn: Lpn, tally: &mut Tally) {
-        let mut plane = self.ageing_plane(lpn);
-        let mut write_point = self.ageing_point(plane, false);
-        if self.flash.traits.late_bound && !self.up.ftl.tables.can_take(plane, write_point, Claimant::Host) {
-            plane = self.emptiest_plane();
-            write_point = self.ageing_point(plane, false);
+        let mut pool = self.ageing_pool(lpn);
+        let mut page = self.take_for_ageing(pool, Claimant::Host);
+        if page.is_none() && self.flash.traits.late_bound {
+            pool = self.emptiest_pool();
+            page = self.take_for_ageing(pool, Claimant::Host);
         }
-        let ppn = self.up.ftl.tables.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
+        let ppn = page.expect("ageing keeps every plane above its reserve");
         self.up.ftl.tables.commit_write(lpn, ppn);
         tally.sum.written += 1;
-        let pool = self.up.ftl.tables.pool_of(plane);
         if self.short_pool(pool, tally.levels.start).is_some() {
             self.collect_cycle_for_ageing(pool, tally);
         }
     }
 
-    /// The plane of a drive with most pages erased. A run finds a place for a page where there is room; ageing draws a plane, which
+    /// The pool of a drive with most pages erased. A run finds a place for a page where there is room; ageing draws a pool, which
     /// may be full of live pages.
     #[cold]
-    fn emptiest_plane(&self) -> PlaneIx {
-        let planes = 0..self.flash.device.geometry.planes();
-        planes.max_by_key(|&plane| self.up.ftl.tables.free_pages(plane)).expect("a drive has planes")
+    fn emptiest_pool(&self) -> Pool {
+        let tables = &self.up.ftl.tables;
+        tables.pools().max_by_key(|&pool| tables.free_pages_of(pool)).expect("a drive has pools")
     }
 
     /// The pool that is collected next for one that pages have been written to, if there is less erased space than a level.
@@ -268,10 +268,7 @@ where
             recent.push(self.up.ftl.tables.valid_pages(victim));
         }
         let moved = if tally.spreads {
-            let Ok(moved) = self.collect(victim, |drive, from| {
-                let plane = drive.up.ftl.tables.plane_of(from);
-                Ok::<_, Infallible>(drive.take_spread(plane, from))
-            });
+            let Ok(moved) = self.collect(victim, |drive, from| Ok::<_, Infallible>(drive.take_spread(from)));
             moved
         } else {
             self.collect_functionally(victim)
@@ -281,23 +278,22 @@ where
         true
     }
 
-    /// Where the design's GC would move a page of a plane.
-    fn take_spread(&mut self, plane: PlaneIx, from: Ppn) -> Ppn {
+    /// Where the design's GC would move a page.
+    fn take_spread(&mut self, from: Ppn) -> Ppn {
+        let plane = self.up.ftl.tables.plane_of(from);
+        let own = self.up.ftl.tables.pool_of(plane);
         let wanted = match self.flash.traits {
-            Traits { late_bound: true, .. } if self.spreads_pages() => self.ageing_plane(self.up.ftl.tables.owner(from)),
-            Traits { gc_across: true, .. } => self.ask(|policies, view| policies.place.gc_plane(view, plane)),
-            _ => plane,
+            Traits { late_bound: true, .. } if self.spreads_pages() => self.ageing_pool(self.up.ftl.tables.owner(from)),
+            Traits { gc_across: true, .. } => {
+                let plane = self.ask(|policies, view| policies.place.gc_plane(view, plane));
+                self.up.ftl.tables.pool_of(plane)
+            }
+            _ => own,
         };
-        let point = self.ageing_point(wanted, true);
-        let mut to = self.up.ftl.tables.take(wanted, point, Claimant::Gc).or_else(|| {
-            let point = self.ageing_point(plane, true);
-            self.up.ftl.tables.take(plane, point, Claimant::Gc)
-        });
+        let mut to = self.take_for_ageing(wanted, Claimant::Gc).or_else(|| self.take_for_ageing(own, Claimant::Gc));
         if to.is_none() && self.flash.traits.late_bound {
-            // Those of other planes have taken its reserve.
-            let emptiest = self.emptiest_plane();
-            let point = self.ageing_point(emptiest, true);
-            to = self.up.ftl.tables.take(emptiest, point, Claimant::Gc);
+            // Those of other pools have taken its reserve.
+            to = self.take_for_ageing(self.emptiest_pool(), Claimant::Gc);
         }
         to.expect("GC always has its reserved block")
     }
