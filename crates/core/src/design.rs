@@ -217,10 +217,8 @@ pub(crate) struct Start {
     pub(crate) twin: Option<GcTriggerPolicy>,
     /// Pages that are live when the run begins, if its workload maps more than the starting state says; else 0.
     pub(crate) live_pages: u64,
-    /// The erased space below which ageing collects. Known once the design is prepared.
-    pub(crate) level: Option<StartLevel>,
-    /// The erased space at which it stops. Known then too.
-    pub(crate) stop: Option<StartLevel>,
+    /// The erased space below which ageing collects, and that at which it stops. Known once the design is prepared.
+    pub(crate) ageing: Option<CycleLevels>,
     /// The erased space below which the design wants a GC, if it ever does, and that at which it wants no more. Known then too.
     pub(crate) trigger: Option<CycleLevels>,
     /// Erased pages of a plane below which its GC is urgent, without those of open blocks where it counts blocks. Known then too.

@@ -16,7 +16,7 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
 use crate::ids::{Lpn, NONE};
-use crate::precondition::Aged;
+use crate::precondition::{Aged, levels_at_start};
 use crate::raid::front::{Front, WithRaid};
 pub use crate::stream::{Exhausted, LoadError, Sink, Source};
 use crate::techniques::PlacePolicy;
@@ -241,7 +241,7 @@ where
     pub fn recipe(&self) -> Recipe {
         let device = &self.flash.device;
         let design = self.policies();
-        let greedy = design.collects_greedily();
+        let (greedy, levels) = (design.collects_greedily(), levels_at_start(design));
         let rows = design.rows.iter().filter(|row| !greedy && row.section == "victim");
         Recipe {
             layout: Layout { logical_pages: self.up.ftl.tables.logical_pages().into(), ..Layout::of(device, self.policies()) },
@@ -249,8 +249,8 @@ where
             bad_blocks_per_plane: device.bad_blocks_per_plane(),
             // Where it holds the drive is the level.
             state: StartingState { free_percent: None, ..device.state.clone() },
-            level: design.start.level.expect("a drive's design is prepared"),
-            stop: design.start.stop.filter(|&stop| Some(stop) != design.start.level),
+            level: levels.start,
+            stop: Some(levels.stop).filter(|_| !levels.is_one_block()),
             victims: rows.map(|row| format!("{} = {}", row.key, row.value)).collect(),
             assembles: self.flash.traits.assembles,
             gc_leaves_its_plane: self.flash.traits.gc_across,

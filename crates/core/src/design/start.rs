@@ -56,15 +56,14 @@ impl Design {
 
     /// Whether the planes of a die want a GC together, so that one GC brings back what all of them lack.
     pub fn triggers_by_die(&self) -> bool {
-        matches!(self.start.trigger, Some(CycleLevels { start: StartLevel::DiePages(_), .. }))
+        self.start.trigger.is_some_and(CycleLevels::by_die)
     }
 
     /// Finds out where runs start.
     pub(super) fn find_start(&mut self, device: &Device) {
         self.start.trigger = self.start_trigger().levels();
         self.start.urgent_pages = self.gc_trigger.urgent_below().map_or(0, |(_, pages)| pages);
-        let levels = self.levels_at_start(device);
-        (self.start.level, self.start.stop) = (Some(levels.start), Some(levels.stop));
+        self.start.ageing = Some(self.levels_at_start(device));
     }
 
     /// Where ageing collects: as the design's own GC does, or below what the starting state says, one block at a time.

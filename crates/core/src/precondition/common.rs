@@ -264,7 +264,6 @@ impl Layout {
 }
 
 /// The erased space below which ageing collects, and that at which it stops.
-pub(super) fn levels_at_start(design: &Design) -> CycleLevels {
-    let known = "a drive's design is prepared";
-    CycleLevels { start: design.start.level.expect(known), stop: design.start.stop.expect(known) }
+pub(crate) fn levels_at_start(design: &Design) -> CycleLevels {
+    design.start.ageing.expect("a drive's design is prepared")
 }

@@ -25,6 +25,7 @@ mod superpage;
 mod tests;
 mod writing;
 
+pub(crate) use common::levels_at_start;
 pub use common::{Aged, OneByOne, Workers};
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>

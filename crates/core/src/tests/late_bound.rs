@@ -4,6 +4,7 @@ use super::*;
 use crate::ids::{BlockGroup, Pool};
 use crate::observe::PLACE;
 use crate::policy::answers::{Parking, Preference};
+use crate::policy::thresholds::CycleLevels;
 use crate::policy::view::Unplaced;
 use crate::techniques::PageChoicePolicy;
 use crate::techniques::gc_lock::nothing::Nothing;
@@ -98,8 +99,8 @@ fn age(drive: &mut TestDrive) {
     let device = &mut drive.flash.device;
     (device.state.overwrite_percent, device.state.free_percent) = (300, Some(1.0));
     let design = &mut drive.up.up.up.up.policies;
-    design.start.level = Some(design.level_at_start(device));
-    design.start.stop = design.start.level;
+    let level = design.level_at_start(device);
+    design.start.ageing = Some(CycleLevels { start: level, stop: level });
     drive.age(1, &[], |_, _| true);
 }
 
