@@ -5,8 +5,8 @@
 //! pages of each block follow from the reverse map and the validity of pages, the oracle's tokens from the map. So whatever
 //! the bytes are, either the tables are in order or the image is refused.
 //!
-//! A snapshot is the same for bytes that nobody else has had: it holds all of the tables, so that a drive takes it over as
-//! fast as memory is copied. Its [`Recipe`] is what two drives must agree in for the one to be the other's copy.
+//! A snapshot is an image and what follows from it, for bytes that nobody else has had: it is not checked, so that a drive takes
+//! it over as fast as memory is copied. Its [`Recipe`] is what two drives must agree in for the one to be the other's copy.
 
 use crate::context::Context;
 use crate::design::Design;
@@ -147,9 +147,8 @@ where
     /// # Panics
     /// As for `save`.
     pub fn snapshot<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
-        assert!(self.flash.now == 0 && self.submitted_so_far() == 0, "a snapshot is made of a drive that has served no request");
-        self.up.ftl.tables.snapshot(sink)?;
-        self.save_memories(sink)
+        self.save(sink)?;
+        self.up.ftl.tables.save_derived(sink)
     }
 
     /// Bytes that a snapshot has, but for what policies remember.
@@ -199,8 +198,9 @@ where
     pub fn restore<S: Source>(&mut self, seed: u64, aged: &Aged, source: &mut S) -> Result<(), LoadError<S::Error>> {
         self.seed(seed);
         self.up.ftl.gc.expect_victims(aged.victim_valid_permille);
-        self.up.ftl.tables.restore(source)?;
+        self.up.ftl.tables.take_saved(source)?;
         self.take_memories(source)?;
+        self.up.ftl.tables.take_derived(source)?;
         self.inform_oracle_of_all();
         Ok(())
     }

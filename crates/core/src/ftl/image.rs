@@ -26,9 +26,8 @@ impl Tables {
         put_all(sink, &self.sequence, u64::to_le_bytes)
     }
 
-    /// Gives everything, what follows from the rest too, so that `restore` has nothing to work out.
-    pub(crate) fn snapshot<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
-        self.save(sink)?;
+    /// Gives what follows from the rest.
+    pub(crate) fn save_derived<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         put_all(sink, &self.counts, i16::to_le_bytes)?;
         put_all(sink, &self.live, u32::to_le_bytes)?;
         put_all(sink, &self.map, u32::to_le_bytes)
@@ -43,10 +42,8 @@ impl Tables {
         digest
     }
 
-    /// Takes everything that `snapshot` gave, into the tables of an erased drive of the same layout. Hardly anything is checked:
-    /// the bytes must be those that were given.
-    pub(crate) fn restore<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
-        self.take_saved(source)?;
+    /// Takes what `save_derived` gave, after what `save` gave. Hardly anything is checked: the bytes must be those that were given.
+    pub(crate) fn take_derived<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
         take_all(source, &mut self.counts, i16::from_le_bytes)?;
         take_all(source, &mut self.live, u32::from_le_bytes)?;
         take_all(source, &mut self.map, u32::from_le_bytes)?;
@@ -54,8 +51,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Takes what `save` gave.
-    fn take_saved<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
+    /// Takes what `save` gave, into the tables of an erased drive of the same layout.
+    pub(crate) fn take_saved<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
         take_all(source, &mut self.next_page, u16::from_le_bytes)?;
         take_all(source, &mut self.erases, u32::from_le_bytes)?;
         take_all(source, &mut self.closed_at, u64::from_le_bytes)?;
