@@ -45,7 +45,7 @@ where
     /// leave it none for as long as one of them wants to go on.
     fn locks_put_off(&self, die: DieIx) -> u64 {
         let complete = || self.planes_of(die).all(|plane| self.waits_to_program(plane, false));
-        let due = self.flash.now >= self.up.ftl.assembly.host_until[die as usize];
+        let due = self.waited_long_enough(die, false);
         if !(due || self.seen().writes_wait_for_room() && complete())
             || !self.planes_of(die).all(|plane| self.up.ftl.tables.can_take(plane, 0, Claimant::Host))
         {
@@ -57,7 +57,7 @@ where
 
     /// Whether the host's programs of a die may start: all planes can take a page, and have one or have been waited for in vain.
     fn assembled(&self, die: DieIx) -> bool {
-        let forced = self.flash.now >= self.up.ftl.assembly.host_until[die as usize];
+        let forced = self.waited_long_enough(die, false);
         self.planes_of(die).all(|plane| {
             let free = !self.flash.queues(plane).locked && self.up.ftl.tables.can_take(plane, 0, Claimant::Host);
             free && (forced || self.waits_to_program(plane, false))
@@ -67,7 +67,7 @@ where
     /// Whether the programs of a die's GCs may start: the planes have one, will have none, or have been waited for in vain.
     fn gc_assembled(&self, die: DieIx) -> bool {
         let waits = |&plane: &PlaneIx| self.waits_to_program(plane, true);
-        let forced = self.flash.now >= self.up.ftl.assembly.gc[die as usize].until;
+        let forced = self.waited_long_enough(die, true);
         let mut planes = self.planes_of(die);
         let complete = || {
             if self.flash.traits.gc_across {
@@ -121,7 +121,11 @@ where
     }
 
     fn assembly_until(&mut self, die: DieIx, for_gc: bool) -> &mut Ns {
-        if for_gc { &mut self.up.ftl.assembly.gc[die as usize].until } else { &mut self.up.ftl.assembly.host_until[die as usize] }
+        &mut self.up.ftl.assembly.until[usize::from(for_gc)][die as usize]
+    }
+
+    fn waited_long_enough(&self, die: DieIx, for_gc: bool) -> bool {
+        self.flash.now >= self.up.ftl.assembly.until[usize::from(for_gc)][die as usize]
     }
 
     /// The programs of a die have waited long enough for the others. Returns whether any still do.
@@ -147,7 +151,7 @@ where
     }
 
     fn count_without_partners(&self, die: DieIx) -> u32 {
-        if self.flash.now >= self.up.ftl.assembly.host_until[die as usize] {
+        if self.waited_long_enough(die, false) {
             return 0;
         }
         let waiting = |plane| {
@@ -169,7 +173,7 @@ where
         let pages = |die: DieIx| self.up.ftl.assembly.without_partners[die as usize];
         let dies = (0..self.flash.device.geometry.dies()).filter(|&die| pages(die) > 0);
         let Some(die) = dies.max_by_key(|&die| (takes(die), pages(die), Reverse(die))) else { return };
-        self.up.ftl.assembly.host_until[die as usize] = self.flash.now;
+        *self.assembly_until(die, false) = self.flash.now;
         self.flash.counters.padded_for_room += 1;
         self.assemble(die);
         self.try_start(die);
@@ -208,8 +212,8 @@ where
             }
         }
         *self.assembly_until(die, for_gc) = Ns::MAX;
-        if for_host && let Some(assembly) = self.up.ftl.assembly.gc.get_mut(die as usize) {
-            assembly.erased_then = 0;
+        if for_host && let Some(erased) = self.up.ftl.assembly.erased_then.get_mut(die as usize) {
+            *erased = 0;
         }
         let counters = &mut self.flash.counters;
         counters.programs_short += u64::from(short);

@@ -40,34 +40,18 @@ impl Ftl {
 /// Programs that wait until every plane of their die has one; nothing where none do.
 #[derive(Debug)]
 pub(crate) struct Assembly {
-    /// Until when the host's programs of each die wait for those of its other planes.
-    pub host_until: Vec<Ns>,
+    /// Until when the programs of each die wait for those of its other planes: the host's, and those of GCs if they wait too.
+    pub until: [Vec<Ns>; 2],
     /// The pages of the host that wait for partners at each die; `NONE` where its programs have changed since they were counted.
     pub without_partners: Vec<u32>,
-    /// The superpages of GCs that each die assembles; none where GC assembles none.
-    pub gc: Vec<GcAssembly>,
+    /// The erased pages of each die when a plane of it last wanted a GC and got it; 0 once the host has programmed since. None where
+    /// the programs of GCs do not wait.
+    pub erased_then: Vec<u32>,
 }
 
 impl Assembly {
     fn new(dies: usize, traits: &Traits) -> Self {
-        let of = |assembles: bool| if assembles { dies } else { 0 };
-        Self {
-            host_until: vec![Ns::MAX; of(traits.assembles)],
-            without_partners: vec![0; of(traits.assembles)],
-            gc: vec![GcAssembly::EMPTY; of(traits.assembles_gc)],
-        }
+        let [host, gc] = [traits.assembles, traits.assembles_gc].map(|assembles| if assembles { dies } else { 0 });
+        Self { until: [vec![Ns::MAX; host], vec![Ns::MAX; gc]], without_partners: vec![0; host], erased_then: vec![0; gc] }
     }
-}
-
-/// The programs of a die's GCs that wait for each other.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct GcAssembly {
-    /// Until when the first of them waits.
-    pub until: Ns,
-    /// The erased pages of the die when a plane of it last wanted a GC and got it; 0 once the host has programmed since.
-    pub erased_then: u32,
-}
-
-impl GcAssembly {
-    pub const EMPTY: Self = Self { until: Ns::MAX, erased_then: 0 };
 }

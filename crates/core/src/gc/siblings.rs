@@ -81,10 +81,7 @@ where
     #[cold]
     pub(super) fn note_wanted_gc(&mut self, pool: Pool) {
         let die = self.die_of_pool(pool);
-        let erased = self.erased_pages(die);
-        if let Some(assembly) = self.up.ftl.assembly.gc.get_mut(die as usize) {
-            assembly.erased_then = erased;
-        }
+        self.up.ftl.assembly.erased_then[die as usize] = self.erased_pages(die);
     }
 
     /// Whether a pool's GC may start, for all that it pads. Where the host can't program it must. Otherwise the last GC of the
@@ -98,7 +95,7 @@ where
             return true;
         }
         let die = self.die_of_pool(pool);
-        if self.erased_pages(die) <= self.up.ftl.assembly.gc[die as usize].erased_then || self.is_made_up_for_in(die) {
+        if self.erased_pages(die) <= self.up.ftl.assembly.erased_then[die as usize] || self.is_made_up_for_in(die) {
             return false;
         }
         if urgent {
