@@ -6,7 +6,7 @@
 //! given up has a number like any other. A block's pages bear the clock of their plane, the write point that filled the block, and its
 //! erases. The Harey Tortoise, section 3.1: "a page sequence number to maintain strict ordering".
 
-use crate::ftl::{PADDING, Tables};
+use crate::ftl::Tables;
 use crate::ids::{BlockIx, Lpn, NONE, Ppn};
 use crate::mem::huge_vec;
 use std::ops::Range;
@@ -140,7 +140,7 @@ impl Tables {
             return;
         };
         (durable.lpns[ppn as usize], durable.sequence[ppn as usize]) = (lpn, sequence);
-        if lpn != PADDING && !given_up {
+        if !given_up {
             durable.set_trimmed(lpn, false);
         }
         self.note_in_block(ppn);

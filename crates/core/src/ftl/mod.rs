@@ -434,17 +434,15 @@ impl Tables {
     pub fn pad(&mut self, plane: PlaneIx, write_point: usize, claimant: Claimant) -> bool {
         let page = self.take(plane, write_point, claimant);
         if let Some(ppn) = page {
-            self.programmed(ppn, PADDING, false);
-            if self.numbered {
-                self.number(ppn, PADDING, true);
-            }
+            self.programmed(ppn, PADDING, false, NONE);
         }
         page.is_some()
     }
 
-    /// Records the end of a program into `ppn`, valid or not; the block's last page makes it a candidate for GC.
+    /// Records the end of a program into `ppn`, valid or not, of new data or of a copy of another page; the block's last page makes it
+    /// a candidate for GC.
     #[inline]
-    fn programmed(&mut self, ppn: Ppn, lpn: Lpn, valid: bool) {
+    fn programmed(&mut self, ppn: Ppn, lpn: Lpn, valid: bool, copy_of: Ppn) {
         let block = self.block_of(ppn);
         assert_eq!(self.reverse[ppn as usize], NONE, "page {ppn} is programmed twice");
         self.reverse[ppn as usize] = lpn;
@@ -463,6 +461,9 @@ impl Tables {
             self.count_fell(group);
             self.closed_at[group.index()] = self.planes[self.pages_per_plane.divide(ppn) as usize].programs;
         }
+        if self.numbered {
+            if copy_of == NONE { self.number(ppn, lpn, !valid) } else { self.number_copy(copy_of, ppn) }
+        }
     }
 
     /// Records a completed program of new data.
@@ -472,18 +473,12 @@ impl Tables {
         if old != NONE {
             self.invalidate(old);
         }
-        self.programmed(ppn, lpn, true);
-        if self.numbered {
-            self.number(ppn, lpn, false);
-        }
+        self.programmed(ppn, lpn, true, NONE);
     }
 
     /// Records a completed program of data that the host gave up meanwhile: nothing maps to it.
     pub fn commit_void(&mut self, lpn: Lpn, ppn: Ppn) {
-        self.programmed(ppn, lpn, false);
-        if self.numbered {
-            self.number(ppn, lpn, true);
-        }
+        self.programmed(ppn, lpn, false, NONE);
     }
 
     /// Forgets a logical page. Returns the physical page that it had, or `NONE`. Out-of-band data do not say so; a trim is noted
@@ -504,10 +499,7 @@ impl Tables {
             self.invalidate(from);
             self.map[lpn as usize] = to;
         }
-        self.programmed(to, lpn, current);
-        if self.numbered {
-            self.number_copy(from, to);
-        }
+        self.programmed(to, lpn, current, from);
         current
     }
 
