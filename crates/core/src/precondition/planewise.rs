@@ -127,7 +127,8 @@ impl Planewise {
 
     /// What has been done so far, in all planes.
     pub fn sum(&self) -> Sum {
-        self.planes.iter().fold(Sum::default(), |sum, plane| sum + plane.sum)
+        let of_all = |what: fn(&Sum) -> u64| self.planes.iter().map(|plane| what(&plane.sum)).sum();
+        Sum { written: of_all(|sum| sum.written), moved: of_all(|sum| sum.moved), erases: of_all(|sum| sum.erases) }
     }
 
     /// Sets aside each plane's share of the next `count` pages of a stream; returns where the shares end.

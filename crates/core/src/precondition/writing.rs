@@ -40,13 +40,6 @@ pub(super) struct Sum {
     pub erases: u64,
 }
 
-impl std::ops::Add for Sum {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self { written: self.written + other.written, moved: self.moved + other.moved, erases: self.erases + other.erases }
-    }
-}
-
 /// What writes page by page aim at, and what they have done.
 pub(super) struct Tally {
     pub(super) levels: CycleLevels,
@@ -91,23 +84,22 @@ where
         let mut goes_on = self
             .write_pages(&mut planewise, &mut tally, live.count(), &mut live.in_order(), workers, &|done| report(done, total))
             && self.write_pages(&mut planewise, &mut tally, overwrites, &mut random, workers, &|done| report(done, total));
-        let sum = |planewise: &Option<Planewise>, tally: &Tally| planewise.as_ref().map_or(tally.sum, Planewise::sum);
         if state.ageing == AgeingMethod::Steady {
             let is_steady = loop {
                 if !goes_on || round == 0 || rounds.len() == steady::ROUNDS_MAX {
                     break false;
                 }
-                let before = sum(&planewise, &tally);
+                let before = tally.sum;
                 total = before.written + round * steady::WINDOW.saturating_sub(rounds.len()).max(1) as u64;
                 goes_on = self.write_pages(&mut planewise, &mut tally, round, &mut random, workers, &|done| report(done, total));
-                rounds.push((round + sum(&planewise, &tally).moved - before.moved) as f64 / round as f64);
+                rounds.push((round + tally.sum.moved - before.moved) as f64 / round as f64);
                 if steady::is_steady(&rounds) {
                     break true;
                 }
             };
             steady = Some(is_steady);
         }
-        let Sum { written, moved, erases } = sum(&planewise, &tally);
+        let Sum { written, moved, erases } = tally.sum;
         if let Some(planewise) = planewise {
             tally.recent = planewise.finish(self);
         }
@@ -128,7 +120,11 @@ where
         progress: &(dyn Fn(u64) -> bool + Sync),
     ) -> bool {
         match planewise {
-            Some(planewise) => planewise.write(workers, count, next, progress),
+            Some(planewise) => {
+                let goes_on = planewise.write(workers, count, next, progress);
+                tally.sum = planewise.sum();
+                goes_on
+            }
             None => self.write_page_by_page(tally, count, next, progress),
         }
     }
