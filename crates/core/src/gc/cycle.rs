@@ -1,4 +1,4 @@
-//! When the GC of a pool begins, takes its victim, yields after a page, and ends.
+//! When the GC of a pool begins, takes its victim, and ends.
 //!
 //! Nothing is chosen early: the victim when the lock is complete, each page and its destination when the step is picked, so a
 //! page that was overwritten in the meantime is not copied.
@@ -75,7 +75,8 @@ where
         }
         self.leave_gate(pool);
         if self.flash.traits.assembles_gc {
-            self.note_wanted_gc(pool);
+            let die = self.die_of_pool(pool);
+            self.up.ftl.assembly.erased_then[die as usize] = self.erased_pages(die);
         }
         self.start_gc(pool, want == Want::Hard, Reason::Wanted);
     }

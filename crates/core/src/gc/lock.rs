@@ -1,5 +1,5 @@
 //! What a GC locks while it moves pages: its plane or die from when the die has drained, then the channels that its policy
-//! claims, and which other work that masks.
+//! claims, when it yields, and which other work its locks mask.
 
 use crate::attribution::trail::NOBODY;
 use crate::context::Context;

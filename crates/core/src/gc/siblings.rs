@@ -50,7 +50,7 @@ where
     }
 
     /// The erased pages of a die, as if the GCs that have read all their pages had ended.
-    fn erased_pages(&self, die: DieIx) -> u32 {
+    pub(super) fn erased_pages(&self, die: DieIx) -> u32 {
         let tables = &self.up.ftl.tables;
         let comes = |plane| {
             let drains = self.flash.traits.gc_across && self.seen().gc_drains(plane);
@@ -75,13 +75,6 @@ where
     /// The die of the first plane of a pool; where programs of dies are assembled, no pool reaches into another.
     pub(super) fn die_of_pool(&self, pool: Pool) -> DieIx {
         self.flash.die_of(self.up.ftl.tables.first_plane(pool))
-    }
-
-    /// A pool wants a GC and gets it.
-    #[cold]
-    pub(super) fn note_wanted_gc(&mut self, pool: Pool) {
-        let die = self.die_of_pool(pool);
-        self.up.ftl.assembly.erased_then[die as usize] = self.erased_pages(die);
     }
 
     /// Whether a pool's GC may start, for all that it pads. Where the host can't program it must. Otherwise the last GC of the

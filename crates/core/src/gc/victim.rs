@@ -1,4 +1,4 @@
-//! Which block group of a pool is collected.
+//! Which block group of a pool is collected, and how its collection begins.
 
 use crate::context::Context;
 use crate::event::EventQueue;
