@@ -18,6 +18,7 @@ use crate::ftl::above::WithFtl;
 use crate::ids::{Lpn, NONE};
 use crate::precondition::{Aged, levels_at_start};
 use crate::raid::front::{Front, WithRaid};
+use crate::stream::take_one;
 pub use crate::stream::{Exhausted, LoadError, Sink, Source};
 use crate::techniques::PlacePolicy;
 
@@ -218,7 +219,7 @@ where
     }
 
     fn take_memories<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
-        for _ in 0..take_u32(source)? {
+        for _ in 0..take_one(source, u32::from_le_bytes)? {
             let name = take_bytes(source, NAME_MAX)?;
             let memory = take_bytes(source, MEMORY_MAX)?;
             let name = String::from_utf8(name).map_err(|_| LoadError::Faulty("the name of a policy is not text".into()))?;
@@ -260,19 +261,13 @@ where
 }
 
 fn take_bytes<S: Source>(source: &mut S, most: u32) -> Result<Vec<u8>, LoadError<S::Error>> {
-    let length = take_u32(source)?;
+    let length = take_one(source, u32::from_le_bytes)?;
     if length > most {
         return Err(LoadError::Faulty(format!("a policy has {length} bytes, more than {most}")));
     }
     let mut bytes = vec![0; length as usize];
     source.take(&mut bytes)?;
     Ok(bytes)
-}
-
-fn take_u32<S: Source>(source: &mut S) -> Result<u32, S::Error> {
-    let mut bytes = [0; 4];
-    source.take(&mut bytes)?;
-    Ok(u32::from_le_bytes(bytes))
 }
 
 #[cfg(test)]

@@ -76,6 +76,13 @@ pub(crate) fn put_all<S: Sink, T: Copy, const N: usize>(sink: &mut S, items: &[T
     Ok(())
 }
 
+/// Takes a number of `N` bytes.
+pub(crate) fn take_one<S: Source, T, const N: usize>(source: &mut S, decode: impl Fn([u8; N]) -> T) -> Result<T, S::Error> {
+    let mut bytes = [0; N];
+    source.take(&mut bytes)?;
+    Ok(decode(bytes))
+}
+
 /// Takes numbers of `N` bytes.
 pub(crate) fn take_all<S: Source, T, const N: usize>(
     source: &mut S,

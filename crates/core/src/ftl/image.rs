@@ -3,7 +3,7 @@
 use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
 use crate::ids::{BlockIx, NONE, Pool};
 use crate::mem::prefetch;
-use crate::stream::{LoadError, Sink, Source, put_all, take_all};
+use crate::stream::{LoadError, Sink, Source, put_all, take_all, take_one};
 use std::ops::Range;
 
 impl Tables {
@@ -16,9 +16,9 @@ impl Tables {
             put_all(sink, &[plane.programs], u64::to_le_bytes)?;
             put_all(sink, &plane.open, u32::to_le_bytes)?;
             put_all(sink, &[plane.erased.len() as u32], u32::to_le_bytes)?;
-            for &block in &plane.erased {
-                put_all(sink, &[block], u32::to_le_bytes)?;
-            }
+            let (first, rest) = plane.erased.as_slices();
+            put_all(sink, first, u32::to_le_bytes)?;
+            put_all(sink, rest, u32::to_le_bytes)?;
         }
         put_all(sink, &self.valid, u64::to_le_bytes)?;
         put_all(sink, &self.reverse, u32::to_le_bytes)?;
@@ -61,9 +61,7 @@ impl Tables {
         }
         take_all(source, &mut self.valid, u64::from_le_bytes)?;
         take_all(source, &mut self.reverse, u32::from_le_bytes)?;
-        let mut last = [0];
-        take_all(source, &mut last, u64::from_le_bytes)?;
-        self.last_sequence = last[0];
+        self.last_sequence = take_one(source, u64::from_le_bytes)?;
         take_all(source, &mut self.sequence, u64::from_le_bytes)?;
         Ok(())
     }
@@ -109,9 +107,7 @@ impl Tables {
         let next_page = &self.next_page[of_pool.clone()];
         let programmed = |block: BlockIx| next_page.get(block.wrapping_sub(first) as usize).map(|&pages| u32::from(pages));
         let tables = &mut self.planes[pool.index()];
-        let mut clock = [0];
-        take_all(source, &mut clock, u64::from_le_bytes)?;
-        tables.programs = clock[0];
+        tables.programs = take_one(source, u64::from_le_bytes)?;
         if self.closed_at[of_pool].iter().any(|&closed_at| closed_at > tables.programs) {
             return faulty(format!("a block closed after the plane's clock, {}", tables.programs));
         }
@@ -126,12 +122,11 @@ impl Tables {
         if begun != tables.open.iter().filter(|&&block| block != NONE).count() {
             return faulty(format!("{begun} blocks are programmed in part, and others are open"));
         }
-        let mut count = [0];
-        take_all(source, &mut count, u32::from_le_bytes)?;
+        let count = take_one(source, u32::from_le_bytes)?;
         let erased = next_page.iter().filter(|&&programmed| programmed == 0).count();
-        if count[0] as usize != erased || count[0] < self.reserve_blocks {
+        if count as usize != erased || count < self.reserve_blocks {
             let reserve = self.reserve_blocks;
-            return faulty(format!("{} blocks wait to be opened, {erased} are erased and {reserve} must be", count[0]));
+            return faulty(format!("{count} blocks wait to be opened, {erased} are erased and {reserve} must be"));
         }
         let mut line = vec![NONE; erased];
         take_all(source, &mut line, u32::from_le_bytes)?;
