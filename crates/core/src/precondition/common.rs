@@ -91,26 +91,16 @@ impl<'a> LivePages<'a> {
     /// Those of one plane that are from 0 on.
     pub(super) fn of_plane<'b>(self, layout: &'b Layout, index: usize) -> impl Iterator<Item = Lpn> + use<'a, 'b> {
         let ends = match layout {
-            Layout::Round(round, _) => self.mapped.saturating_sub(index as u32).div_ceil(round.len() as u32),
             // Each stripe has a page in every plane of its group.
             Layout::Stripes(stripes, _) => {
                 let group = stripes.group_of_plane(index as PlaneIx);
                 self.mapped.div_ceil(stripes.width() - 1).saturating_sub(group).div_ceil(stripes.groups())
             }
-            Layout::Dealt(dealt) => self.mapped.div_ceil(dealt.round()),
+            layout => layout.pages_of_plane(self.mapped),
         };
-        // The last stripe may be mapped in part, and the last round of dealt pages.
+        // The last stripe may be mapped in part, and the last round of pages.
         let is_mapped = move |lpn: &Lpn| *lpn < self.mapped || self.stripes.is_some_and(|stripes| stripes.is_parity(*lpn));
         (0..ends).filter_map(move |inside| layout.page(index, inside)).filter(is_mapped)
-    }
-
-    /// All of them, in order and without end.
-    pub(super) fn in_order(self) -> impl FnMut() -> Lpn + Clone + use<'a> {
-        let mut next = 0;
-        move || {
-            next += 1;
-            self.get(next - 1)
-        }
     }
 
     /// Random ones, without end.
@@ -119,7 +109,8 @@ impl<'a> LivePages<'a> {
         move || self.get(bounded(random.next_u64(), self.count()))
     }
 
-    pub(super) fn iter(self) -> impl Iterator<Item = Lpn> + use<'a> {
+    /// All of them, in order.
+    pub(super) fn iter(self) -> impl Iterator<Item = Lpn> + Clone + use<'a> {
         (0..self.count()).map(move |index| self.get(index))
     }
 }

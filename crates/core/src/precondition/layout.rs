@@ -118,13 +118,17 @@ where
                         } else {
                             // Planes do not come in the order of their dies.
                             let phase = &mut phases[(plane / planes) as usize];
-                            let phase = *phase.get_or_insert_with(|| artist.phase_of_die(theory, pages, span, planes));
+                            let phase = *phase.get_or_insert_with(|| artist.phase(theory, pages, span * planes));
                             artist.space_of(pages + (phase + within) / planes)
                         }
                     }
-                    StartLevel::PlanePages(pages) => artist.draw_pages(theory, pages, span),
+                    StartLevel::PlanePages(pages) => {
+                        let phase = artist.phase(theory, pages, span);
+                        artist.space_of(pages + phase)
+                    }
                     StartLevel::PlaneBlocks(blocks) => {
-                        let blocks = blocks + artist.phase_of_blocks(span);
+                        // Whole blocks above where the plane's cycles begin, of those that they span.
+                        let blocks = blocks + if span == 0 { 0 } else { artist.below(span / pages + 1) };
                         // GC that fills its plane's one open block leaves as much of it as a victim frees.
                         let alone = points == 1 && !gc_across;
                         let rest = if alone { artist.between(theory, blocks * pages) } else { pages };
@@ -172,27 +176,11 @@ impl Artist {
         ((f64::from(self.pages) * (1.0 - victim_valid)) as u32).max(1)
     }
 
-    /// What a cycle of GC frees that goes on until so many pages more are erased: a whole number of victims.
-    fn of_cycle(&self, between: u32, span: u32) -> u32 {
-        (span + 1).next_multiple_of(between)
-    }
-
-    /// How many whole blocks a plane is above where its cycles begin, of those that they span.
-    fn phase_of_blocks(&mut self, span: u32) -> u32 {
-        if span == 0 { 0 } else { self.below(span / self.pages + 1) }
-    }
-
-    /// The space of a plane that is collected below so many erased pages, in cycles that span some more.
-    fn draw_pages(&mut self, theory: Theory, level_pages: u32, span: u32) -> Space {
-        let between = self.of_cycle(self.between(theory, level_pages), span);
-        let above = self.below(between);
-        self.space_of(level_pages + above)
-    }
-
-    /// How many pages a die is above where its cycles begin, over all its planes.
-    fn phase_of_die(&mut self, theory: Theory, level_pages: u32, span: u32, planes: u32) -> u32 {
-        let between = self.of_cycle(self.between(theory, level_pages), span * planes);
-        self.below(between)
+    /// How many pages a plane is above where its cycles begin, which go on until a span more is erased: each frees a whole number of
+    /// victims. The same of a die, over all its planes.
+    fn phase(&mut self, theory: Theory, level_pages: u32, span: u32) -> u32 {
+        let of_cycle = (span + 1).next_multiple_of(self.between(theory, level_pages));
+        self.below(of_cycle)
     }
 
     /// The space of a plane with so many erased pages, of which some are in open blocks.
@@ -234,7 +222,7 @@ impl Artist {
     /// programmed together: their open blocks are equally full.
     fn draw_die(&mut self, theory: Theory, level_pages: u32, span: u32, planes: u32) -> Vec<Space> {
         let (pages, blocks) = (self.pages, self.blocks);
-        let phase = self.phase_of_die(theory, level_pages, span, planes);
+        let phase = self.phase(theory, level_pages, span * planes);
         let erased_pages = (level_pages * planes + phase).min((blocks * pages - self.live) * planes);
         let mut remainders: Vec<u32> = (0..self.points).map(|_| self.below(pages)).collect();
         let others = remainders[1..].iter().sum::<u32>() * planes;

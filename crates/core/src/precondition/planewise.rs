@@ -8,8 +8,6 @@
 //! and makes the plane's map anew from it.
 
 use crate::context::Context;
-use crate::design::Design;
-use crate::device::Device;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
@@ -55,27 +53,21 @@ struct OnePlane {
     sum: Sum,
 }
 
-/// Whether planes are independent of each other, and nobody can see that logical pages are numbered otherwise. Sequence
-/// numbers tell the order of writes in different planes, a design's own victims may depend on anything, and the planes of a die
-/// may be collected together.
-fn applies(design: &Design, device: &Device) -> Option<Layout> {
-    let applies = design.collects_greedily() && !design.gc.page_sequence && !levels_at_start(design).by_die();
-    if applies { Layout::of(&design.place, device.geometry.planes()) } else { None }
-}
-
 impl Planewise {
     /// Takes the tables of an erased drive apart, until `finish` puts them together; `None` if pages must be written in the order
-    /// of the stream.
+    /// of the stream, since planes depend on each other, or somebody can see that logical pages are numbered otherwise. Sequence
+    /// numbers tell the order of writes in different planes, a design's own victims may depend on anything, and the planes of a die
+    /// may be collected together.
     pub fn new<Q: EventQueue, U>(drive: &mut Engine<Q, WithFtl<WithRaid<U>>>) -> Option<Self>
     where
         Engine<Q, WithFtl<WithRaid<U>>>: Front,
     {
-        let layout = applies(drive.policies(), &drive.flash.device)?;
-        let aim = Aim {
-            levels: levels_at_start(drive.policies()),
-            host_point: drive.ageing_point(0, false),
-            gc_point: drive.ageing_point(0, true),
-        };
+        let (design, levels) = (drive.policies(), levels_at_start(drive.policies()));
+        if !design.collects_greedily() || design.gc.page_sequence || levels.by_die() {
+            return None;
+        }
+        let layout = Layout::of(&design.place, drive.flash.device.geometry.planes())?;
+        let aim = Aim { levels, host_point: drive.ageing_point(0, false), gc_point: drive.ageing_point(0, true) };
         let tables = &mut drive.up.ftl.tables;
         let (shares, reverse) = tables.lend_maps();
         let planes = (0..layout.planes())

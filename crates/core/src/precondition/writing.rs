@@ -75,14 +75,14 @@ where
         let (overwrites, round) = (of_live(state.overwrite_percent), of_live(state.round_percent()));
         let recent = vec![RecentVictims::default(); self.up.ftl.tables.pools().count()];
         let mut tally = Tally { recent, ..self.tally() };
-        let mut random = live.at_random(seed);
+        let (mut random, mut pages) = (live.at_random(seed), live.iter());
+        let mut in_order = move || pages.next().expect("as many pages as live");
         let mut total = live.count() + overwrites;
         let mut rounds = Vec::new();
         let mut steady = None;
         let done = AtomicU64::new(0);
         let report = |written, total| progress(done.fetch_add(written, Ordering::Relaxed) + written, total);
-        let mut goes_on = self
-            .write_pages(&mut planewise, &mut tally, live.count(), &mut live.in_order(), workers, &|done| report(done, total))
+        let mut goes_on = self.write_pages(&mut planewise, &mut tally, live.count(), &mut in_order, workers, &|done| report(done, total))
             && self.write_pages(&mut planewise, &mut tally, overwrites, &mut random, workers, &|done| report(done, total));
         if state.ageing == AgeingMethod::Steady {
             let is_steady = loop {
