@@ -211,20 +211,24 @@ impl Tables {
 }
 
 #[cfg(test)]
-impl Tables {
-    /// The tables as they would be recovered now, from the flash of a drive without stripes.
-    pub(crate) fn recovered_for_test(&mut self, first_found: bool) -> (Self, crate::ftl::recovery::Found) {
-        if !self.is_durable() {
-            self.keep_durable();
+mod testkit {
+    use super::*;
+
+    impl Tables {
+        /// The tables as they would be recovered now, from the flash of a drive without stripes.
+        pub(crate) fn recovered_for_test(&mut self, first_found: bool) -> (Self, crate::ftl::recovery::Found) {
+            if !self.is_durable() {
+                self.keep_durable();
+            }
+            let frame = crate::ftl::recovery::Frame {
+                geometry: &self.geometry.clone(),
+                logical_pages: self.map.len() as u64,
+                write_points: self.planes[0].open.len() as u32,
+                reserve_blocks: self.reserve_blocks,
+                counts_live: !self.live.is_empty(),
+                first_found,
+            };
+            Self::recover(self.take_durable().expect("just made"), &frame, None)
         }
-        let frame = crate::ftl::recovery::Frame {
-            geometry: &self.geometry.clone(),
-            logical_pages: self.map.len() as u64,
-            write_points: self.planes[0].open.len() as u32,
-            reserve_blocks: self.reserve_blocks,
-            counts_live: !self.live.is_empty(),
-            first_found,
-        };
-        Self::recover(self.take_durable().expect("just made"), &frame, None)
     }
 }

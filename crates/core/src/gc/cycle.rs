@@ -255,8 +255,8 @@ where
         let planes = self.up.ftl.tables.planes_of(pool);
         for plane in planes.clone() {
             self.flash.step_arrives(plane);
-            let Gc { locks, locks_since, .. } = self.up.ftl.gc.planes[plane as usize];
-            self.up.ftl.gc.planes[plane as usize] = Gc { state: GcState::Claiming, plan, locks, locks_since, ..Gc::idle() };
+            let gc = &mut self.up.ftl.gc.planes[plane as usize];
+            (gc.state, gc.plan) = (GcState::Claiming, plan);
         }
         let number = self.up.ftl.gc.next_number();
         let gc = self.up.ftl.gc.of_pool_mut(pool);

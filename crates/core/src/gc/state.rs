@@ -319,32 +319,36 @@ impl Gcs {
 }
 
 #[cfg(test)]
-impl Gcs {
-    pub(crate) fn planes_for_test(&mut self) -> &mut [Gc] {
-        &mut self.planes
-    }
+mod testkit {
+    use super::*;
 
-    /// A GC of a plane has read the last page of its block group.
-    pub(crate) fn drain_for_test(&mut self, plane: PlaneIx, pool: Pool) {
-        self.planes[plane as usize].state = GcState::Moving;
-        let (group, unseen) = (BlockGroup(0), Unseen::NOTHING);
-        let current = Collection { group, unseen, in_flight: 1, moved: 0, started: 0, chosen: 0, moved_at: 0 };
-        self.pools[pool.index()].current = Some(current);
-    }
+    impl Gcs {
+        pub(crate) fn planes_for_test(&mut self) -> &mut [Gc] {
+            &mut self.planes
+        }
 
-    pub(crate) fn gated_for_test(&mut self) -> &mut [u64] {
-        &mut self.gated
-    }
+        /// A GC of a plane has read the last page of its block group.
+        pub(crate) fn drain_for_test(&mut self, plane: PlaneIx, pool: Pool) {
+            self.planes[plane as usize].state = GcState::Moving;
+            let (group, unseen) = (BlockGroup(0), Unseen::NOTHING);
+            let current = Collection { group, unseen, in_flight: 1, moved: 0, started: 0, chosen: 0, moved_at: 0 };
+            self.pools[pool.index()].current = Some(current);
+        }
 
-    pub(crate) fn work_for_test(&mut self) -> &mut Work {
-        &mut self.work
-    }
+        pub(crate) fn gated_for_test(&mut self) -> &mut [u64] {
+            &mut self.gated
+        }
 
-    pub(crate) fn plane_erases_for_test(&mut self) -> &mut [u64] {
-        &mut self.plane_erases
-    }
+        pub(crate) fn work_for_test(&mut self) -> &mut Work {
+            &mut self.work
+        }
 
-    pub(crate) fn channels_for_test(&mut self) -> &mut [ChannelGcs] {
-        &mut self.channels
+        pub(crate) fn plane_erases_for_test(&mut self) -> &mut [u64] {
+            &mut self.plane_erases
+        }
+
+        pub(crate) fn channels_for_test(&mut self) -> &mut [ChannelGcs] {
+            &mut self.channels
+        }
     }
 }

@@ -323,19 +323,6 @@ where
     }
 }
 
-#[cfg(test)]
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
-where
-    Self: Front,
-{
-    /// Overwrites random live pages. Returns the pages that GC moved.
-    pub(super) fn overwrite_for_test(&mut self, live: LivePages<'_>, count: u64, seed: u64) -> u64 {
-        let mut tally = self.tally();
-        self.write_page_by_page(&mut tally, count, &mut live.at_random(seed), &|_| true);
-        tally.sum.moved
-    }
-}
-
 /// Victims of each pool whose valid pages are remembered.
 const VICTIMS_KEPT: usize = 8;
 
@@ -355,4 +342,21 @@ fn mean_permille(pools: &[RecentVictims], pages_per_group: u32) -> u32 {
     let sum: u64 = kept().flatten().map(|&valid| u64::from(valid)).sum();
     let victims: usize = kept().map(<[u16]>::len).sum();
     (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_group))) as u32
+}
+
+#[cfg(test)]
+mod testkit {
+    use super::*;
+
+    impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+    where
+        Self: Front,
+    {
+        /// Overwrites random live pages. Returns the pages that GC moved.
+        pub(in crate::precondition) fn overwrite_for_test(&mut self, live: LivePages<'_>, count: u64, seed: u64) -> u64 {
+            let mut tally = self.tally();
+            self.write_page_by_page(&mut tally, count, &mut live.at_random(seed), &|_| true);
+            tally.sum.moved
+        }
+    }
 }
