@@ -25,7 +25,7 @@ use crate::flash::op::OpKind;
 use crate::flash::upper::Upper;
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::durable::Durable;
-use crate::ftl::recovery::{Found, Frame};
+use crate::ftl::recovery::Found;
 use crate::ftl::state::Ftl;
 use crate::ftl::{Claimant, Tables};
 use crate::host::tiers::{Drive, WithHost};
@@ -251,16 +251,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             durable.forget_trims();
         }
         let mut stripes = self.ask(|policies, _| policies.place.stripes());
-        let frame = self.ask(|design, _| Frame {
-            geometry: &device.geometry,
-            logical_pages: pages_of_tables(&device, design, stripes.as_ref()),
-            write_points: design.gc.write_points,
-            reserve_blocks: design.gc.reserve_blocks,
-            counts_live: design.place.reach() != Reach::Plane,
-            first_found: fault == Some(Fault::FirstCopy),
+        let mut tables = self.ask(|design, _| {
+            let pages = pages_of_tables(&device, design, stripes.as_ref());
+            Tables::new(&device.geometry, pages, design.gc.write_points, design.gc.reserve_blocks, false)
         });
+        if self.flash.traits.dynamic {
+            tables.count_live();
+        }
         let thresholds = self.ask(|policies, _| policies.gc_trigger.thresholds());
-        let (tables, found) = Tables::recover(durable, &frame, stripes.as_mut());
+        let found = tables.recover(durable, fault == Some(Fault::FirstCopy), stripes.as_mut());
         let gc = self.up.ftl.gc.after_power_loss(&device, &tables, &self.flash.traits);
         let ftl = Ftl::new(&device, &self.flash.traits, tables, gc, thresholds);
         let fresh = Raid::new(&device, &self.flash.traits, stripes);

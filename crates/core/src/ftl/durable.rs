@@ -220,15 +220,13 @@ mod testkit {
             if !self.is_durable() {
                 self.keep_durable();
             }
-            let frame = crate::ftl::recovery::Frame {
-                geometry: &self.geometry.clone(),
-                logical_pages: self.map.len() as u64,
-                write_points: self.planes[0].open.len() as u32,
-                reserve_blocks: self.reserve_blocks,
-                counts_live: !self.live.is_empty(),
-                first_found,
-            };
-            Self::recover(self.take_durable().expect("just made"), &frame, None)
+            let (pages, points) = (self.map.len() as u64, self.planes[0].open.len() as u32);
+            let mut tables = Self::new(&self.geometry, pages, points, self.reserve_blocks, false);
+            if !self.live.is_empty() {
+                tables.count_live();
+            }
+            let found = tables.recover(self.take_durable().expect("just made"), first_found, None);
+            (tables, found)
         }
     }
 }

@@ -5,24 +5,10 @@
 //! write point whose number its pages bear, after pages that were torn. A block whose erase was cut off holds nothing and is erased
 //! again. The Harey Tortoise, section 3.1.
 
-use crate::device::Geometry;
 use crate::ftl::durable::{Durable, TORN, UNKNOWN};
 use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, Pool, Ppn};
 use crate::stripes::{Place, Stripes};
-
-/// What the tables of a drive are made of besides what is found.
-#[derive(Debug)]
-pub(crate) struct Frame<'a> {
-    pub geometry: &'a Geometry,
-    pub logical_pages: u64,
-    pub write_points: u32,
-    pub reserve_blocks: u32,
-    /// Live pages of each plane are counted.
-    pub counts_live: bool,
-    /// The first copy found is taken for the present one, so that tests can see the oracle find it.
-    pub first_found: bool,
-}
 
 /// What a scan finds.
 #[derive(Debug, Default)]
@@ -34,22 +20,22 @@ pub(crate) struct Found {
 }
 
 impl Tables {
-    /// The tables of a drive whose flash is as `durable` says. Stripes whose pages lie elsewhere than in the static layout are put
-    /// there.
-    pub(crate) fn recover(durable: Box<Durable>, frame: &Frame<'_>, stripes: Option<&mut Stripes>) -> (Self, Found) {
-        let mut tables = Self::new(frame.geometry, frame.logical_pages, frame.write_points, frame.reserve_blocks, false);
+    /// Makes the tables of an erased drive those of one whose flash is as `durable` says. Stripes whose pages lie elsewhere than in the
+    /// static layout are put there. `first_found`: the first copy found is taken for the present one, so that tests can see the
+    /// oracle find it.
+    pub(crate) fn recover(&mut self, durable: Box<Durable>, first_found: bool, stripes: Option<&mut Stripes>) -> Found {
         let mut found = Found::default();
-        for pool in tables.pools() {
-            tables.recover_blocks(&durable, pool, &mut found);
+        for pool in self.pools() {
+            self.recover_blocks(&durable, pool, &mut found);
         }
-        tables.recover_map(&durable, frame.first_found);
+        self.recover_map(&durable, first_found);
         if let Some(stripes) = stripes {
-            tables.recover_stripes(&durable, stripes);
+            self.recover_stripes(&durable, stripes);
         }
-        tables.count_valid(frame.counts_live);
-        tables.last_sequence = durable.sequence.iter().copied().max().unwrap_or(0);
-        (tables.numbered, tables.durable) = (true, Some(durable));
-        (tables, found)
+        self.count_valid();
+        self.last_sequence = durable.sequence.iter().copied().max().unwrap_or(0);
+        (self.numbered, self.durable) = (true, Some(durable));
+        found
     }
 
     /// The blocks of a pool: how far each is programmed, and what follows from that.
@@ -187,9 +173,8 @@ impl Tables {
     }
 
     /// Validity and all counts, from the map.
-    fn count_valid(&mut self, counts_live: bool) {
+    fn count_valid(&mut self) {
         let pages = self.geometry.pages_per_block;
-        self.live = if counts_live { vec![0; self.planes.len()] } else { Vec::new() };
         self.counts.fill(0);
         for index in 0..self.map.len() {
             let ppn = self.map[index];
@@ -199,8 +184,8 @@ impl Tables {
             let (block, plane) = (self.block_of(ppn), self.plane_of(ppn));
             self.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
             self.counts[block as usize] += 1;
-            if counts_live {
-                self.live[plane as usize] += 1;
+            if let Some(live) = self.live.get_mut(plane as usize) {
+                *live += 1;
             }
         }
         for block in 0..self.counts.len() as BlockIx {
