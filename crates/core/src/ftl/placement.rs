@@ -199,11 +199,6 @@ where
 }
 
 impl View<'_> {
-    /// Whether writes of the host wait for a die. Only where allocation is late-bound.
-    pub fn host_waits(self) -> bool {
-        self.ftl.late_bound.as_ref().is_some_and(|late_bound| !late_bound.queues[EXTERNAL].is_empty())
-    }
-
     /// How much of the pool of erased blocks is left, in thousandths: 0 at the sustainable level, so many percent of the way
     /// from the emergency to the background threshold, or below it; 1000 at the background threshold. The mean of all planes; 0
     /// where the trigger has no such thresholds or allocation is not late-bound.

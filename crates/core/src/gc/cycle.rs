@@ -20,11 +20,9 @@ where
     Self: Above,
 {
     /// Something changed in a pool, or its gate is asked again: whether its GC starts, or where GCs fill the programs of a die,
-    /// that of any pool of the die. Where GC locks nothing, whether its next step is wanted.
-    pub(super) fn consider(&mut self, pool: Pool) {
-        if self.flash.traits.late_bound {
-            self.consider_step(pool);
-        } else if self.flash.traits.assembles_gc && self.flash.traits.gc_across {
+    /// that of any pool of the die.
+    pub(super) fn consider_start(&mut self, pool: Pool) {
+        if self.flash.traits.assembles_gc && self.flash.traits.gc_across {
             self.consider_gc_of_die(self.die_of_pool(pool));
         } else {
             self.consider_gc_of_pool(pool);
@@ -218,7 +216,7 @@ where
     pub(crate) fn gate_timer(&mut self, pool: Pool) -> bool {
         let matters = self.up.ftl.gc.of_pool(pool).retry_at == self.flash.now;
         if matters {
-            self.consider(pool);
+            self.consider_start(pool);
         }
         matters
     }
@@ -240,7 +238,7 @@ where
             }
             pool = Pool(pool.0 + word.trailing_zeros());
             if pool <= last {
-                self.consider(pool);
+                self.consider_start(pool);
             }
             pool = Pool(pool.0 + 1);
         }

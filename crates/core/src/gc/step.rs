@@ -19,9 +19,10 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// Something changed in a plane: whether its pool wants GC.
+    /// Something changed in a plane: whether the GC of its pool starts, or where it locks nothing, whether its next step is wanted.
     pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
-        self.consider(self.up.ftl.tables.pool_of(plane));
+        let pool = self.up.ftl.tables.pool_of(plane);
+        if self.flash.traits.late_bound { self.consider_step(pool) } else { self.consider_start(pool) }
     }
 
     /// The step of a GC that was picked. Returns whether the die is now busy.
@@ -239,7 +240,7 @@ where
             // Others of its die that wanted a GC meanwhile have not got any.
             self.pools_of_cycle(pool).for_each(|pool| self.consider_gc_of_pool(pool));
         } else {
-            self.consider(pool);
+            self.consider_gc(plane);
         }
         self.ask_gates(None);
     }

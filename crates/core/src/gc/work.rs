@@ -5,6 +5,7 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, OpKind, Owner, class_bits};
 use crate::ftl::above::{Above, WithFtl};
+use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::DieIx;
 use crate::policy::view::{View, Work};
 
@@ -55,6 +56,11 @@ impl View<'_> {
     /// What was done since the drive began to run. Counted only where allocation is late-bound, or the design asks for it.
     pub fn work(self) -> Work {
         self.ftl.gc.work
+    }
+
+    /// Whether writes of the host wait for a die. Only where allocation is late-bound.
+    pub fn host_waits(self) -> bool {
+        self.ftl.late_bound.as_ref().is_some_and(|late_bound| !late_bound.queues[EXTERNAL].is_empty())
     }
 
     /// Whether programs of the host or the buffer wait at a die.
