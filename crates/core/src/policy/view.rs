@@ -250,8 +250,8 @@ impl<'a> View<'a> {
     /// Whether a plane's GC has read all pages of its victim, and waits until the last of them are programmed.
     pub fn gc_drains(self, plane: PlaneIx) -> bool {
         let (gc, current) = (self.ftl.gc.of(plane), self.ftl.gc.of_pool(self.tables().pool_of(plane)).current);
-        let reads = gc.state != GcState::Moving || gc.reads || gc.in_registers > 0;
-        !reads && current.is_some_and(|current| current.in_flight > 0 && !self.tables().has_valid(current.unseen))
+        let reads_nothing = gc.state == GcState::Moving && !gc.reads && gc.in_registers == 0;
+        reads_nothing && current.is_some_and(|current| current.in_flight > 0 && !self.tables().has_valid(current.unseen))
     }
     /// The planes of a die.
     pub fn planes_of(self, die: DieIx) -> std::ops::Range<PlaneIx> {

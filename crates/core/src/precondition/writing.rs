@@ -241,11 +241,13 @@ where
     #[cold]
     fn collect_cycle_for_ageing(&mut self, pool: Pool, tally: &mut Tally) {
         let CycleLevels { start, stop } = tally.levels;
+        let by_die = tally.levels.by_die();
         let mut level = start;
-        while let Some(short) = self.short_pool(pool, level)
-            && self.collect_for_ageing(short, tally)
-            && (tally.levels.by_die() || !tally.levels.is_one_block())
-        {
+        while let Some(short) = self.short_pool(pool, level) {
+            let is_over = !self.collect_for_ageing(short, tally) && (by_die || level == stop);
+            if is_over || !by_die && tally.levels.is_one_block() {
+                break;
+            }
             level = stop;
         }
         // Pages that were spread over the drive have taken space of others.
