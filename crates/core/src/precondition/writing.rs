@@ -201,7 +201,7 @@ where
         self.up.ftl.tables.commit_write(lpn, ppn);
         tally.sum.written += 1;
         if self.short_pool(pool, tally.levels.start).is_some() {
-            self.collect_cycle_for_ageing(pool, tally);
+            self.collect_cycles_for_ageing(pool, tally);
         }
     }
 
@@ -237,11 +237,21 @@ where
         planes.filter(is_short).min_by_key(|&plane| tables.free_pages(plane)).map(|plane| tables.pool_of(plane))
     }
 
-    /// Collects what is short for a pool that pages have been written to, as one cycle of the design's GC would.
+    /// Collects what is short for a pool that pages have been written to. Pages that are spread over the drive take space of
+    /// others, in which cycles begin and end in turn.
     #[cold]
-    fn collect_cycle_for_ageing(&mut self, pool: Pool, tally: &mut Tally) {
+    fn collect_cycles_for_ageing(&mut self, pool: Pool, tally: &mut Tally) {
+        self.collect_cycle_for_ageing(pool, tally);
+        while self.spreads_pages()
+            && let Some(short) = self.up.ftl.tables.pools().find(|&pool| self.up.ftl.tables.is_short_of(tally.levels.start, pool, 0))
+            && self.collect_cycle_for_ageing(short, tally)
+        {}
+    }
+
+    /// Collects for a pool as one cycle of the design's GC would. Returns whether anything was erased.
+    fn collect_cycle_for_ageing(&mut self, pool: Pool, tally: &mut Tally) -> bool {
         let CycleLevels { start, stop } = tally.levels;
-        let by_die = tally.levels.by_die();
+        let (by_die, erases) = (tally.levels.by_die(), tally.sum.erases);
         let mut level = start;
         while let Some(short) = self.short_pool(pool, level) {
             let is_over = !self.collect_for_ageing(short, tally) && (by_die || level == stop);
@@ -250,11 +260,7 @@ where
             }
             level = stop;
         }
-        // Pages that were spread over the drive have taken space of others.
-        while self.spreads_pages()
-            && let Some(short) = self.up.ftl.tables.pools().find(|&pool| self.up.ftl.tables.is_short_of(start, pool, 0))
-            && self.collect_for_ageing(short, tally)
-        {}
+        tally.sum.erases > erases
     }
 
     /// Collects a block group of a pool. Returns whether there was one: if nothing is stale yet, only the reserve bounds a plane.

@@ -394,6 +394,27 @@ fn whatever_is_preferred_a_saturated_drive_takes_the_same_time_for_a_page() {
     }
 }
 
+/// Pages that the GC of one plane moves begin cycles in others, and those end at the stop watermark too.
+#[test]
+fn planes_start_at_any_moment_of_their_cycles() {
+    let mut device = device(4);
+    (device.geometry.blocks_per_plane, device.host.over_provisioning_percent) = (64, over_provisioning(70, 100));
+    (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (70, None, 300);
+    let (seeds, planes) = (50, device.geometry.planes());
+    let mut above_start = [0; 3];
+    for seed in 0..seeds {
+        let mut design = late_bound(1, any());
+        design.gc_trigger = GcTriggerPolicy::BackgroundEmergency(BackgroundEmergency::new(7, 2).stop_above(2));
+        let mut drive = drive(&device, design);
+        drive.age(seed, &[], |_, _| true);
+        (0..planes).for_each(|plane| above_start[drive.up.ftl.tables.erased_groups(Pool(plane)) as usize - 7] += 1);
+    }
+    // Half a block is left when a cycle ends, and two more are opened before the next: 2, 2 and 1 of 5.
+    let expected = [2, 2, 1].map(|fifths| seeds as u32 * planes * fifths / 5);
+    let is_near = |(&planes, expected): (&u32, u32)| planes.abs_diff(expected) <= 45;
+    assert!(above_start.iter().zip(expected).all(is_near), "{above_start:?}, expected {expected:?}");
+}
+
 #[test]
 fn preferences_are_met_where_there_is_a_choice() {
     for (choice, gc_has_fast) in
