@@ -9,7 +9,7 @@ use crate::counters::Counters;
 use crate::crash::power::{PowerError, Recovery};
 use crate::design::{Design, pages_of_tables};
 use crate::device::Device;
-use crate::event::EventQueue;
+use crate::event::Queue;
 use crate::flash::{Flash, TIMERS};
 use crate::ftl::Tables;
 use crate::ftl::above::WithFtl;
@@ -54,17 +54,7 @@ impl<O: Observer> Drive<O> {
     ///
     /// # Errors
     /// Parameters of the design that contradict each other or the device.
-    pub fn new(device: &Device, design: Design, verify: bool, observer: O) -> Result<Self, ConfigError> {
-        Self::with_queue(device, design, verify, observer)
-    }
-}
-
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    /// An erased drive with a given kind of event queue.
-    ///
-    /// # Errors
-    /// As for `new`.
-    pub fn with_queue(device: &Device, mut design: Design, verify: bool, observer: O) -> Result<Self, ConfigError> {
+    pub fn new(device: &Device, mut design: Design, verify: bool, observer: O) -> Result<Self, ConfigError> {
         design.prepare(device)?;
         let stripes = design.place.stripes();
         let pages = pages_of_tables(device, &mut design, stripes.as_ref());
@@ -79,7 +69,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let gc = Gcs::new(device, &tables, &flash.traits, 0);
         let ftl = Ftl::new(device, &flash.traits, tables, gc, design.gc_trigger.thresholds());
         let raid = Raid::new(device, &flash.traits, stripes);
-        let queue = Q::with_slots(flash.slots());
+        let queue = Queue::with_slots(flash.slots());
         let top = Firmware { observer, policies: design };
         let up = WithRaid { raid, up: WithHost { host: Host::new(device), up: top } };
         let mut drive = Self { flash, queue, timers: Timers::default(), up: WithFtl { ftl, oracle, up } };
@@ -324,7 +314,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 }
 
-impl<O: Observer, Q: EventQueue> Context for Drive<O, Q> {
+impl<O: Observer> Context for Drive<O> {
     type Observer = O;
 
     #[inline(always)]
@@ -368,7 +358,7 @@ fn check_memory(device: &Device, logical: u64, page_sequence: bool, verify: bool
 }
 
 #[cfg(test)]
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<O: Observer> Drive<O> {
     /// Writes a page in the tables and the oracle, without time.
     pub(crate) fn write_for_test(&mut self, lpn: Lpn) {
         let plane = self.ask(|policies, view| policies.place.plane(view, lpn));

@@ -4,7 +4,6 @@
 //! by the queue depth. Scheduling a slot again replaces its event.
 
 use crate::units::{Ns, TIME_MAX};
-use std::collections::BTreeSet;
 
 /// Slots that belong to no die and no channel: the RAM, the earliest timer, the fixed time of commands, and the two directions of
 /// the link.
@@ -46,19 +45,12 @@ impl EventHash {
     }
 }
 
-/// A set of pending events, one per slot at the most.
-pub trait EventQueue {
-    /// A queue of `slots` empty slots.
-    fn with_slots(slots: usize) -> Self;
-    /// Sets the event of `slot` to time `at`, replacing the one it had.
-    fn schedule(&mut self, slot: usize, at: Ns);
-    /// Removes the event of `slot`, if it has one.
-    fn cancel(&mut self, slot: usize);
-    /// The time of the earliest event.
-    fn next_time(&mut self) -> Option<Ns>;
-    /// Removes and returns the earliest event; among equal times the one of the lowest slot.
-    fn pop(&mut self) -> Option<(Ns, usize)>;
-}
+/// The pending events of a drive.
+#[cfg(not(test))]
+pub(crate) type Queue = Lanes;
+/// In tests, every drive compares its lanes with an ordered set.
+#[cfg(test)]
+pub(crate) type Queue = tests::Checked;
 
 /// Lanes. One cache line of heads is looked at for each event.
 const LANES_MAX: usize = 8;
@@ -68,7 +60,7 @@ const LANES_MAX: usize = 8;
 /// A drive's delays are few constants (a command, a transfer, an array time), and events of one delay are made in the order
 /// in which they fall due, so each delay settles in a lane of its own and nothing is ever sorted. An event that fits no lane
 /// is sorted into the last one. A lane is a list through the slots.
-pub struct Lanes {
+pub(crate) struct Lanes {
     /// The first event of each lane; `EMPTY` where there is none.
     heads: [u64; LANES_MAX],
     /// The last event of each lane; of an empty lane one that has left it. 0 where there was none.
@@ -106,6 +98,62 @@ fn too_late(at: Ns) -> ! {
 }
 
 impl Lanes {
+    /// A queue of `slots` empty slots.
+    pub fn with_slots(slots: usize) -> Self {
+        assert!(slots <= SLOTS_MAX, "at most {SLOTS_MAX} slots");
+        Self {
+            heads: [EMPTY; LANES_MAX],
+            tails: [0; LANES_MAX],
+            slots: vec![Slot { key: EMPTY, before: 0, after: 0, lane: 0 }; slots + 1],
+            first: EMPTY,
+            now: 0,
+            hints: [0; 16],
+        }
+    }
+
+    /// Sets the event of `slot` to time `at`, replacing the one it had.
+    #[inline]
+    pub fn schedule(&mut self, slot: usize, at: Ns) {
+        if self.slots[slot].key == EMPTY { self.insert(slot, at) } else { self.replace(slot, at) }
+    }
+
+    /// Removes the event of `slot`, if it has one.
+    fn cancel(&mut self, slot: usize) {
+        if self.slots[slot].key != EMPTY {
+            self.unlink(slot);
+            self.find_first();
+        }
+    }
+
+    /// The time of the earliest event.
+    #[inline]
+    pub fn next_time(&self) -> Option<Ns> {
+        (self.first != EMPTY).then_some(self.first >> SLOT_BITS)
+    }
+
+    /// Removes and returns the earliest event; among equal times the one of the lowest slot.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<(Ns, usize)> {
+        let key = self.first;
+        if key == EMPTY {
+            return None;
+        }
+        let slot = slot_of(key);
+        let event = &mut self.slots[slot];
+        event.key = EMPTY;
+        let (after, lane) = (event.after, event.lane as usize % LANES_MAX);
+        // The earliest of the other heads, found before that of its lane is replaced: a load of what was just stored stalls. Taken
+        // from the event on, its own head comes last.
+        let from = key + 1;
+        let [a, b, c, d, e, f, g, h] = self.heads.map(|head| head.wrapping_sub(from));
+        let others = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h))).wrapping_add(from);
+        let next = self.slots[after as usize].key;
+        self.first = others.min(next);
+        self.heads[lane] = next;
+        self.now = key >> SLOT_BITS;
+        Some((self.now, slot))
+    }
+
     /// The earliest head.
     #[inline]
     fn find_first(&mut self) {
@@ -203,97 +251,74 @@ impl Lanes {
     }
 }
 
-impl EventQueue for Lanes {
-    fn with_slots(slots: usize) -> Self {
-        assert!(slots <= SLOTS_MAX, "at most {SLOTS_MAX} slots");
-        Self {
-            heads: [EMPTY; LANES_MAX],
-            tails: [0; LANES_MAX],
-            slots: vec![Slot { key: EMPTY, before: 0, after: 0, lane: 0 }; slots + 1],
-            first: EMPTY,
-            now: 0,
-            hints: [0; 16],
-        }
-    }
-
-    #[inline]
-    fn schedule(&mut self, slot: usize, at: Ns) {
-        if self.slots[slot].key == EMPTY { self.insert(slot, at) } else { self.replace(slot, at) }
-    }
-
-    fn cancel(&mut self, slot: usize) {
-        if self.slots[slot].key != EMPTY {
-            self.unlink(slot);
-            self.find_first();
-        }
-    }
-
-    #[inline]
-    fn next_time(&mut self) -> Option<Ns> {
-        (self.first != EMPTY).then_some(self.first >> SLOT_BITS)
-    }
-
-    #[inline(always)]
-    fn pop(&mut self) -> Option<(Ns, usize)> {
-        let key = self.first;
-        if key == EMPTY {
-            return None;
-        }
-        let slot = slot_of(key);
-        let event = &mut self.slots[slot];
-        event.key = EMPTY;
-        let (after, lane) = (event.after, event.lane as usize % LANES_MAX);
-        // The earliest of the other heads, found before that of its lane is replaced: a load of what was just stored stalls. Taken
-        // from the event on, its own head comes last.
-        let from = key + 1;
-        let [a, b, c, d, e, f, g, h] = self.heads.map(|head| head.wrapping_sub(from));
-        let others = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h))).wrapping_add(from);
-        let next = self.slots[after as usize].key;
-        self.first = others.min(next);
-        self.heads[lane] = next;
-        self.now = key >> SLOT_BITS;
-        Some((self.now, slot))
-    }
-}
-
-/// The plain ordered set that the lanes are checked against.
-pub struct PlainHeap {
-    events: BTreeSet<(Ns, usize)>,
-    at: Vec<Option<Ns>>,
-}
-
-impl EventQueue for PlainHeap {
-    fn with_slots(slots: usize) -> Self {
-        Self { events: BTreeSet::new(), at: vec![None; slots] }
-    }
-
-    fn schedule(&mut self, slot: usize, at: Ns) {
-        self.cancel(slot);
-        self.events.insert((at, slot));
-        self.at[slot] = Some(at);
-    }
-
-    fn cancel(&mut self, slot: usize) {
-        if let Some(at) = self.at[slot].take() {
-            self.events.remove(&(at, slot));
-        }
-    }
-
-    fn next_time(&mut self) -> Option<Ns> {
-        self.events.first().map(|&(at, _)| at)
-    }
-
-    fn pop(&mut self) -> Option<(Ns, usize)> {
-        let (at, slot) = self.events.pop_first()?;
-        self.at[slot] = None;
-        Some((at, slot))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// The plain ordered set that the lanes are checked against.
+    struct PlainHeap {
+        events: BTreeSet<(Ns, usize)>,
+        at: Vec<Option<Ns>>,
+    }
+
+    impl PlainHeap {
+        fn with_slots(slots: usize) -> Self {
+            Self { events: BTreeSet::new(), at: vec![None; slots] }
+        }
+
+        fn schedule(&mut self, slot: usize, at: Ns) {
+            self.cancel(slot);
+            self.events.insert((at, slot));
+            self.at[slot] = Some(at);
+        }
+
+        fn cancel(&mut self, slot: usize) {
+            if let Some(at) = self.at[slot].take() {
+                self.events.remove(&(at, slot));
+            }
+        }
+
+        fn next_time(&self) -> Option<Ns> {
+            self.events.first().map(|&(at, _)| at)
+        }
+
+        fn pop(&mut self) -> Option<(Ns, usize)> {
+            let (at, slot) = self.events.pop_first()?;
+            self.at[slot] = None;
+            Some((at, slot))
+        }
+    }
+
+    /// The queue of drives in tests: lanes, and a plain ordered set that must always say the same.
+    pub(crate) struct Checked {
+        lanes: Lanes,
+        plain: PlainHeap,
+    }
+
+    impl Checked {
+        pub fn with_slots(slots: usize) -> Self {
+            Self { lanes: Lanes::with_slots(slots), plain: PlainHeap::with_slots(slots) }
+        }
+
+        pub fn schedule(&mut self, slot: usize, at: Ns) {
+            self.lanes.schedule(slot, at);
+            self.plain.schedule(slot, at);
+        }
+
+        pub fn next_time(&self) -> Option<Ns> {
+            let next = self.lanes.next_time();
+            assert_eq!(next, self.plain.next_time(), "the lanes and the ordered set have another next time");
+            next
+        }
+
+        pub fn pop(&mut self) -> Option<(Ns, usize)> {
+            let event = self.lanes.pop();
+            assert_eq!(event, self.plain.pop(), "the lanes and the ordered set have another next event");
+            event
+        }
+    }
 
     #[test]
     fn equal_times_leave_in_the_order_of_their_slots() {

@@ -12,7 +12,6 @@ use crate::context::Context;
 use crate::design::Design;
 use crate::design::StartLevel;
 use crate::device::{Device, Geometry, StartingState};
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
 use crate::ids::{Lpn, NONE};
@@ -123,7 +122,7 @@ const MEMORY_MAX: u32 = 1 << 20;
 /// The longest name of a policy, in bytes.
 const NAME_MAX: u32 = 256;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

@@ -19,7 +19,7 @@
 use crate::attribution::trail::NOBODY;
 use crate::context::Context;
 use crate::design::pages_of_tables;
-use crate::event::EventQueue;
+use crate::event::Queue;
 use crate::flash::Flash;
 use crate::flash::op::OpKind;
 use crate::flash::upper::Upper;
@@ -130,7 +130,7 @@ impl Load {
     }
 }
 
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<O: Observer> Drive<O> {
     /// From now on keeps what a loss of power leaves, for `cut_power`: 12 bytes for each physical page. To be called when the
     /// drive has aged and nothing has been asked of it; the out-of-band data of its starting state follow from the tables.
     ///
@@ -265,7 +265,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let fresh = Raid::new(&device, &self.flash.traits, stripes);
         self.flash = self.flash.after_power_loss();
         self.up.ftl = ftl;
-        self.queue = Q::with_slots(self.flash.slots());
+        self.queue = Queue::with_slots(self.flash.slots());
         self.timers.clear();
         let WithFtl { ftl, oracle, up: WithRaid { raid, up: WithHost { host, .. } } } = &mut self.up;
         let old = std::mem::replace(raid, fresh);

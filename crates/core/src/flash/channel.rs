@@ -2,7 +2,6 @@
 
 use crate::attribution::parts::{TrafficClass, bits};
 use crate::attribution::trail::Use;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::Candidate;
 use crate::flash::bus::{Queued, Wants};
@@ -12,7 +11,7 @@ use crate::flash::upper::{Background, Locks, Traces, Upper};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
 
-impl<Q: EventQueue, U> Engine<Q, U>
+impl<U> Engine<U>
 where
     Self: Upper,
 {

@@ -3,7 +3,6 @@
 use crate::attribution::parts::{SPACE, bits};
 use crate::attribution::trail::Passing;
 use crate::event::EXTRA_SLOTS;
-use crate::event::EventQueue;
 use crate::flash::ask::Candidate;
 use crate::flash::die::Phase;
 use crate::flash::line::Line;
@@ -18,7 +17,7 @@ use crate::units::Ns;
 /// The phase in which a die begins an operation, by its kind.
 const FIRST_PHASE: [Phase; 4] = [Phase::ArrayRead, Phase::ArrayProgram, Phase::CopybackRead, Phase::Erase];
 
-impl<Q: EventQueue, U> Engine<Q, U>
+impl<U> Engine<U>
 where
     Self: Upper,
 {

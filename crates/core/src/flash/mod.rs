@@ -7,7 +7,7 @@
 use crate::attribution::parts::{CHANNEL_IDLE, TRAFFIC_CLASSES, TrafficClass};
 use crate::counters::Counters;
 use crate::device::Device;
-use crate::event::EventHash;
+use crate::event::{EventHash, Queue};
 use crate::flash::ask::Candidate;
 use crate::flash::attribution::{Latencies, Used};
 use crate::flash::bus::Channel;
@@ -51,9 +51,9 @@ pub(crate) struct Times {
 }
 
 /// The flash of a drive, with whatever firmware is above it.
-pub struct Engine<Q, U> {
+pub struct Engine<U> {
     pub(crate) flash: Flash,
-    pub(crate) queue: Q,
+    pub(crate) queue: Queue,
     pub(crate) timers: Timers,
     pub(crate) up: U,
 }

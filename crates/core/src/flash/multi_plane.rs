@@ -3,7 +3,6 @@
 //! One array time for all; commands and transfers are serial. A read's partners transfer before its lead and complete as they
 //! do; a program's parts complete together.
 
-use crate::event::EventQueue;
 use crate::flash::ask::Waiting;
 use crate::flash::op::{CLASSES, Class, Op, OpKind, Owner};
 use crate::flash::upper::{Background, Binds, Upper};
@@ -31,7 +30,7 @@ impl Partners {
     }
 }
 
-impl<Q: EventQueue, U> Engine<Q, U>
+impl<U> Engine<U>
 where
     Self: Upper,
 {

@@ -6,7 +6,6 @@
 //! them, only pages that joined a read of GC use a second register, and mask nothing.
 
 use crate::event::EXTRA_SLOTS;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::bus::Wants;
 use crate::flash::die::Phase;
@@ -32,7 +31,7 @@ impl Registers {
     pub const EMPTY: Self = Self { full: 0, waiting: Line::EMPTY, crossing: NONE, queued: false };
 }
 
-impl<Q: EventQueue, U> Engine<Q, U>
+impl<U> Engine<U>
 where
     Self: Upper,
 {

@@ -3,7 +3,6 @@
 //! Progress is computed from elapsed time: cutting an operation moves the die's one pending event, and nothing stale is left.
 
 use crate::attribution::parts::{TrafficClass, bits};
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::{Keep, Serve, Suspension};
 use crate::flash::die::Phase;
@@ -25,7 +24,7 @@ pub(crate) enum ProgressEvent {
     Stale,
 }
 
-impl<Q: EventQueue, U> Engine<Q, U>
+impl<U> Engine<U>
 where
     Self: Upper,
 {

@@ -1,14 +1,13 @@
 //! How long operations take.
 
 use crate::attribution::parts::TrafficClass;
-use crate::event::EventQueue;
 use crate::flash::op::{Op, OpKind};
 use crate::flash::upper::{Binds, Upper};
 use crate::flash::{Engine, Times};
 use crate::ids::{BlockIx, Ppn};
 use crate::units::Ns;
 
-impl<Q: EventQueue, U> Engine<Q, U>
+impl<U> Engine<U>
 where
     Self: Upper,
 {

@@ -3,7 +3,6 @@
 
 use crate::attribution::parts::{ARRAY, COMMAND, DIE, TRANSFER};
 use crate::attribution::trail::Passing;
-use crate::event::EventQueue;
 use crate::flash::attribution::{Latencies, Place};
 use crate::flash::op::{Class, OpKind};
 use crate::flash::upper::{Served, Traces, Upper};
@@ -23,7 +22,7 @@ impl Flash {
     }
 }
 
-impl<Q: EventQueue, U> Engine<Q, U>
+impl<U> Engine<U>
 where
     Self: Upper,
 {

@@ -1,7 +1,6 @@
 //! The waist between the translation layer with GC and what is above it.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::flash::upper::{Background, Served, Upper};
@@ -43,7 +42,7 @@ pub trait Above: Context + Served + Background {
     fn gc_ended(&mut self, pool: Pool);
 }
 
-impl<Q: EventQueue, U> Upper for Engine<Q, WithFtl<U>>
+impl<U> Upper for Engine<WithFtl<U>>
 where
     Self: Above,
 {

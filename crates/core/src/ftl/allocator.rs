@@ -7,7 +7,6 @@
 //! whatever the class of that page. Parity and background work have slow pages, because no write of the host waits for them.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::Waiting;
 use crate::flash::op::{Class, Op, Owner};
@@ -30,7 +29,7 @@ impl Tables {
     }
 }
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

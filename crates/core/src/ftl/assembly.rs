@@ -6,7 +6,6 @@
 //! which wait only for planes whose GC can still bring a page.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, class_bits};
 use crate::ftl::Claimant;
@@ -20,7 +19,7 @@ use std::cmp::Reverse;
 /// Bits of the programs of the host and of the buffer.
 const HOST_PROGRAMS: u64 = class_bits(Class::HostProgram) | class_bits(Class::Flush);
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

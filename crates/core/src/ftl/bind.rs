@@ -2,7 +2,6 @@
 //! arrives. A read looks its page up then; a program takes the next page of a write point.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::Waiting;
 use crate::flash::op::{Class, Op, OpKind, Owner};
@@ -10,7 +9,7 @@ use crate::flash::upper::{Background, Bind, Binds};
 use crate::ftl::above::{Above, WithFtl};
 use crate::ids::{BlockIx, DieIx, NONE};
 
-impl<Q: EventQueue, U> Binds for Engine<Q, WithFtl<U>>
+impl<U> Binds for Engine<WithFtl<U>>
 where
     Self: Above,
 {

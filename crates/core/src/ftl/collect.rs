@@ -1,11 +1,10 @@
 //! The collection of a block group that takes no time.
 
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::{Above, WithFtl};
 use crate::ids::{BlockGroup, Ppn};
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

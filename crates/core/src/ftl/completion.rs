@@ -1,13 +1,12 @@
 //! The end of an operation: what it changes in the tables, who learns of it, and which GCs that may let begin.
 
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, OpKind, Owner};
 use crate::ftl::above::{Above, WithFtl};
 use crate::ids::{NONE, Ppn};
 use crate::observe::TrafficClass;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

@@ -7,7 +7,6 @@
 
 use crate::attribution::trail::Passing;
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, Owner};
 use crate::flash::upper::Upper;
@@ -21,7 +20,7 @@ use crate::policy::answers::{Parking, Preference, Writer};
 use crate::policy::view::{Candidate, Unplaced, View};
 use std::collections::VecDeque;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

@@ -2,7 +2,6 @@
 //! read and that wait in RAM for the others.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::Class;
 use crate::flash::upper::Steps;
@@ -11,7 +10,7 @@ use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
 use crate::ids::{NONE, PlaneIx};
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

@@ -5,7 +5,6 @@
 
 use crate::attribution::trail::NOBODY;
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{Collection, Gc, GcState, Reason};
@@ -15,7 +14,7 @@ use crate::policy::thresholds::StartLevel;
 use crate::timer::Timer;
 use crate::units::Ns;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {
@@ -91,7 +90,7 @@ where
     }
 
     /// The pools that are in one cycle: that of a plane, or those of its die.
-    pub(super) fn pools_of_cycle(&self, pool: Pool) -> impl Iterator<Item = Pool> + use<Q, U> {
+    pub(super) fn pools_of_cycle(&self, pool: Pool) -> impl Iterator<Item = Pool> + use<U> {
         let tables = &self.up.ftl.tables;
         let own = tables.planes_of(pool);
         let planes = if self.flash.traits.gc_by_die { self.planes_of(self.flash.die_of(own.start)) } else { own };
@@ -185,7 +184,7 @@ where
     }
 
     /// The planes of a pool, each with its channel.
-    fn channels_of(&self, pool: Pool) -> impl Iterator<Item = usize> + use<Q, U> {
+    fn channels_of(&self, pool: Pool) -> impl Iterator<Item = usize> + use<U> {
         let g = &self.flash.device.geometry;
         let (planes_per_die, dies_per_channel) = (g.planes_per_die, g.dies_per_channel());
         self.up.ftl.tables.planes_of(pool).map(move |plane| (plane / planes_per_die / dies_per_channel) as usize)

@@ -1,6 +1,5 @@
 //! Garbage collection without time, in the tables and the oracle alone: of drives whose GC is ideal, and while a drive ages.
 
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
@@ -8,7 +7,7 @@ use crate::ids::{BlockGroup, Pool};
 use crate::policy::answers::Want;
 use std::convert::Infallible;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

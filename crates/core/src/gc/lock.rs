@@ -3,7 +3,6 @@
 
 use crate::attribution::trail::NOBODY;
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::bus::Wants;
 use crate::flash::op::{Class, GC_BITS, LOCK_BITS, READ_BITS, class_bits};
@@ -16,7 +15,7 @@ use crate::policy::answers::{Scope, Want};
 
 use std::ops::Range;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {
@@ -181,7 +180,7 @@ where
     }
 }
 
-impl<Q: EventQueue, U> Locks for Engine<Q, WithFtl<U>>
+impl<U> Locks for Engine<WithFtl<U>>
 where
     Self: Above,
 {

@@ -1,14 +1,13 @@
 //! Return-to-fast GC in idle time.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::Reason;
 use crate::ids::Pool;
 use crate::policy::answers::{Gate, Want};
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

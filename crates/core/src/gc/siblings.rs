@@ -4,7 +4,6 @@
 //! the die, it reads on until there is one for each.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
@@ -13,7 +12,7 @@ use crate::ids::{DieIx, Pool};
 use crate::policy::answers::{Gate, Want};
 use crate::policy::thresholds::StartLevel;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

@@ -5,7 +5,6 @@
 //! its place like any other that is programmed, and its plane reads no further one before that has it.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, OpKind};
 use crate::ftl::above::{Above, WithFtl};
@@ -14,7 +13,7 @@ use crate::gc::state::{Collection, GcState, PoolGc};
 use crate::ids::{Pool, Ppn};
 use crate::policy::answers::Want;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

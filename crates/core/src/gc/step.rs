@@ -4,7 +4,6 @@
 //! is not copied. Where GC locks nothing, each step chooses its victim anew among the blocks of the plane.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::{Steps, Upper};
@@ -15,7 +14,7 @@ use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::Want;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {
@@ -246,7 +245,7 @@ where
     }
 }
 
-impl<Q: EventQueue, U> Steps for Engine<Q, WithFtl<U>>
+impl<U> Steps for Engine<WithFtl<U>>
 where
     Self: Above,
 {

@@ -2,7 +2,6 @@
 
 use crate::attribution::trail::{GcRecord, NOBODY, Run, Use};
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{OpKind, Owner};
 use crate::flash::upper::{Served, Traces};
@@ -13,7 +12,7 @@ use crate::observe::Observer;
 use crate::policy::answers::Scope;
 use crate::units::Ns;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {
@@ -44,7 +43,7 @@ where
     }
 }
 
-impl<Q: EventQueue, U> Traces for Engine<Q, WithFtl<U>>
+impl<U> Traces for Engine<WithFtl<U>>
 where
     Self: Above,
 {

@@ -1,13 +1,12 @@
 //! Which block group of a pool is collected, and how its collection begins.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::Collection;
 use crate::ids::{BlockGroup, Pool};
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

@@ -1,7 +1,6 @@
 //! What dies do for the host and for GC, measured where the design asks for it.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, OpKind, Owner, class_bits};
 use crate::ftl::above::{Above, WithFtl};
@@ -12,7 +11,7 @@ use crate::policy::view::{View, Work};
 /// Bits of the programs that a host may wait for.
 const PROGRAM_BITS: u64 = class_bits(Class::HostProgram) | class_bits(Class::Flush);
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {

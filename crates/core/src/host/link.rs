@@ -4,7 +4,6 @@
 //! is ready, and an event is needed only where somebody waits for it: for each page of a write, and for the last of a read.
 
 use crate::commands::Command;
-use crate::event::EventQueue;
 use crate::flash::RAM;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::host::path::{BEGIN, HostPath, INWARD, OUTWARD};
@@ -15,7 +14,7 @@ use crate::observe::{Observer, TrafficClass};
 use crate::raid::front::WithRaid;
 use crate::units::Ns;
 
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<O: Observer> Drive<O> {
     /// Something of a request is due at a time; an event comes for the first that is due in a slot.
     #[inline]
     pub(super) fn make_due(&mut self, which: usize, at: Ns, request: u32, what: u32) {

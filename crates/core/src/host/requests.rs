@@ -6,7 +6,6 @@ use crate::buffer::write_buffer::Insert;
 use crate::commands::request::Request;
 use crate::commands::{Command, CommandKind};
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::RAM;
 use crate::flash::op::{CRITICAL, Class, Op, OpKind, Owner};
 use crate::ftl::above::WithFtl;
@@ -22,7 +21,7 @@ use crate::policy::view::View;
 use crate::raid::front::WithRaid;
 use crate::units::{Ns, sector_mask as mask};
 
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<O: Observer> Drive<O> {
     /// The device takes a command.
     #[inline(always)]
     fn accept(&mut self, queued: Queued) {

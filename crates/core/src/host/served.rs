@@ -2,7 +2,6 @@
 
 use crate::commands::CommandKind;
 use crate::commands::request::Request;
-use crate::event::EventQueue;
 use crate::flash::op::{Class, Owner};
 use crate::flash::upper::Served;
 use crate::host::tiers::Drive;
@@ -10,7 +9,7 @@ use crate::observe::{Attribution, Completion, Observer};
 use crate::raid::front::Front;
 use crate::units::Ns;
 
-impl<O: Observer, Q: EventQueue> Served for Drive<O, Q> {
+impl<O: Observer> Served for Drive<O> {
     fn delayed_by_gc(&mut self, op: u32) {
         let entry = &self.flash.ops[op as usize];
         if matches!(entry.class, Class::HostProgram | Class::AuxiliaryRead) {
@@ -24,7 +23,7 @@ impl<O: Observer, Q: EventQueue> Served for Drive<O, Q> {
     }
 }
 
-impl<O: Observer, Q: EventQueue> Front for Drive<O, Q> {
+impl<O: Observer> Front for Drive<O> {
     #[inline(always)]
     fn host_learns(&mut self, op: u32) -> bool {
         let entry = &self.flash.ops[op as usize];
@@ -64,7 +63,7 @@ impl<O: Observer, Q: EventQueue> Front for Drive<O, Q> {
 }
 
 /// What whoever drives the drive asks.
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<O: Observer> Drive<O> {
     /// Requests that it has been given so far.
     pub fn submitted(&self) -> u64 {
         self.up.up.up.host.next_id

@@ -1,7 +1,6 @@
 //! The tiers of a drive.
 
 use crate::context::Firmware;
-use crate::event::Lanes;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
 use crate::host::state::Host;
@@ -15,4 +14,4 @@ pub struct WithHost<U> {
 }
 
 /// A drive of one design on one device: its flash, with the firmware above it.
-pub type Drive<O = NullObserver, Q = Lanes> = Engine<Q, WithFtl<WithRaid<WithHost<Firmware<O>>>>>;
+pub type Drive<O = NullObserver> = Engine<WithFtl<WithRaid<WithHost<Firmware<O>>>>>;

@@ -6,7 +6,6 @@
 
 use crate::buffer::write_buffer::Dropped;
 use crate::commands::Command;
-use crate::event::EventQueue;
 use crate::flash::op::Class;
 use crate::ftl::above::WithFtl;
 use crate::host::tiers::{Drive, WithHost};
@@ -14,7 +13,7 @@ use crate::ids::{Lpn, NONE};
 use crate::observe::Observer;
 use crate::raid::front::WithRaid;
 
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<O: Observer> Drive<O> {
     #[cold]
     pub(super) fn accept_trim(&mut self, request: u32, command: &Command) {
         let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;

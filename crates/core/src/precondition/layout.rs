@@ -8,7 +8,6 @@
 
 use crate::context::Context;
 use crate::design::{Design, StartLevel};
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
 use crate::ftl::drawn::{Drawn, Space};
@@ -73,7 +72,7 @@ fn theory(design: &Design) -> Option<Theory> {
     }
 }
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

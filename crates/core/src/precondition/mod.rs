@@ -7,7 +7,6 @@
 
 use crate::context::Context;
 use crate::device::AgeingMethod;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
 use crate::ids::{Lpn, NONE};
@@ -28,7 +27,7 @@ mod writing;
 pub(crate) use common::levels_at_start;
 pub use common::{Aged, OneByOne, Workers};
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

@@ -8,7 +8,6 @@
 //! and makes the plane's map anew from it.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
 use crate::ftl::{Claimant, Tables};
@@ -58,9 +57,9 @@ impl Planewise {
     /// of the stream, since planes depend on each other, or somebody can see that logical pages are numbered otherwise. Sequence
     /// numbers tell the order of writes in different planes, a design's own victims may depend on anything, and the planes of a die
     /// may be collected together.
-    pub fn new<Q: EventQueue, U>(drive: &mut Engine<Q, WithFtl<WithRaid<U>>>) -> Option<Self>
+    pub fn new<U>(drive: &mut Engine<WithFtl<WithRaid<U>>>) -> Option<Self>
     where
-        Engine<Q, WithFtl<WithRaid<U>>>: Front,
+        Engine<WithFtl<WithRaid<U>>>: Front,
     {
         let (design, levels) = (drive.policies(), levels_at_start(drive.policies()));
         if !design.collects_greedily() || design.gc.page_sequence || levels.by_die() {
@@ -135,9 +134,9 @@ impl Planewise {
 
     /// Puts the drive's tables together, with every logical page under its own number again. Returns the last victims of each
     /// plane.
-    pub fn finish<Q: EventQueue, U>(mut self, drive: &mut Engine<Q, WithFtl<WithRaid<U>>>) -> Vec<RecentVictims>
+    pub fn finish<U>(mut self, drive: &mut Engine<WithFtl<WithRaid<U>>>) -> Vec<RecentVictims>
     where
-        Engine<Q, WithFtl<WithRaid<U>>>: Front,
+        Engine<WithFtl<WithRaid<U>>>: Front,
     {
         self.shares.fill(NONE);
         let tables = &mut drive.up.ftl.tables;

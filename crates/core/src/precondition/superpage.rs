@@ -3,7 +3,6 @@
 //! Ageing fills each plane for itself, and the write points of a die come to stand at different offsets, where they never do on
 //! such a drive. Those that lag behind are padded up to the others, at no time, or every first program would do it.
 
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
@@ -15,7 +14,7 @@ use crate::raid::front::{Front, WithRaid};
 /// How often a die is padded and collected in turns, since each takes a little of what the other does.
 const ROUNDS_MAX: u32 = 16;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

@@ -3,7 +3,6 @@
 use crate::context::Context;
 use crate::design::{CycleLevels, StartLevel};
 use crate::device::AgeingMethod;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
@@ -50,7 +49,7 @@ pub(super) struct Tally {
     pub(super) recent: Vec<RecentVictims>,
 }
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {
@@ -356,7 +355,7 @@ fn mean_permille(pools: &[RecentVictims], pages_per_group: u32) -> u32 {
 mod testkit {
     use super::*;
 
-    impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+    impl<U> Engine<WithFtl<WithRaid<U>>>
     where
         Self: Front,
     {

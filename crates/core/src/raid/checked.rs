@@ -1,6 +1,5 @@
 //! The check of a read's data, where the buffer and stripes have a say in what it must be.
 
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Owner};
 use crate::ftl::above::WithFtl;
@@ -8,7 +7,7 @@ use crate::ids::Ppn;
 use crate::observe::TrafficClass;
 use crate::raid::front::{Front, WithRaid};
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

@@ -5,7 +5,6 @@
 //! may be old or new until the last program ends. TTFLASH, sections 4.2 and 4.5.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{ATTRIBUTED, Class, OpKind, Owner};
 use crate::ftl::above::WithFtl;
@@ -26,7 +25,7 @@ struct Needs {
     regenerated: u32,
 }
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

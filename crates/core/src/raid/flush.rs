@@ -1,7 +1,6 @@
 //! Pages on their way from the write buffer to the flash, one by one; those of stripes leave by `destage`.
 
 use crate::buffer::write_buffer::Entry;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{ATTRIBUTED, Class, Op, OpKind, Owner};
 use crate::ftl::above::WithFtl;
@@ -11,7 +10,7 @@ use crate::raid::front::{Front, WithRaid};
 use crate::raid::job::Job;
 use crate::units::sector_mask as mask;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

@@ -3,7 +3,6 @@
 use crate::attribution::parts::Attribution;
 use crate::commands::request::Request;
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{OpKind, Owner};
 use crate::flash::upper::Served;
@@ -29,7 +28,7 @@ pub trait Front: Context + Served {
     fn part_is_served(&mut self, request: u32, gc_blocked: bool, attribution: &mut Attribution, link_sectors: u32);
 }
 
-impl<Q: EventQueue, U> Above for Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Above for Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

@@ -4,7 +4,6 @@
 //! The attribution of a job is that of its longest path: of the operations that run in parallel the one that finished last.
 
 use crate::attribution::trail::Passing;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{ATTRIBUTED, OpKind, Owner};
 use crate::flash::upper::Upper;
@@ -15,7 +14,7 @@ use crate::raid::front::{Front, WithRaid};
 use crate::raid::job::Job;
 use crate::timer::Timer;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

@@ -12,7 +12,6 @@
 //! patience, and then as long as a flush.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::ftl::above::WithFtl;
@@ -29,7 +28,7 @@ use crate::stripes::{Place, Stripes};
 use crate::timer::Timer;
 use crate::units::Ns;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

@@ -5,7 +5,6 @@
 //! because the parity on the flash is that of its old copy.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::die::Phase;
 use crate::flash::op::{Class, Op, OpKind, Owner};
@@ -36,7 +35,7 @@ struct Sources {
     behind: u32,
 }
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

@@ -9,7 +9,6 @@
 //! are read from their dies at once.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::upper::Background;
@@ -23,7 +22,7 @@ use crate::raid::front::{Front, WithRaid};
 use crate::raid::state::Raid;
 use crate::timer::Timer;
 
-impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {
@@ -251,7 +250,7 @@ fn place_of_pages(tables: &Tables, pages: &[Lpn]) -> u64 {
     pages.iter().fold(1, |sum, &lpn| (sum ^ u64::from(tables.lookup(lpn))).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-impl<Q: EventQueue, U> Background for Engine<Q, WithFtl<WithRaid<U>>>
+impl<U> Background for Engine<WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {

@@ -556,9 +556,9 @@ impl Mix {
     }
 
     /// Runs a random open-loop mix to its end; returns the event hash and what completed.
-    fn run<Q: EventQueue, const TRACED: bool>(&self, requests: u32) -> (u64, usize, crate::counters::Counters) {
+    fn run<const TRACED: bool>(&self, requests: u32) -> (u64, usize, crate::counters::Counters) {
         let device = self.device();
-        let mut drive: TestDrive<Q, TRACED> = Drive::with_queue(&device, self.design(), true, Recorder::of(&device)).unwrap();
+        let mut drive: TestDrive<TRACED> = Drive::new(&device, self.design(), true, Recorder::of(&device)).unwrap();
         let mut random = rand_pcg::Pcg64Mcg::new(u128::from(self.seed) | 1 << 80);
         drive.flash.free_for_test(self.free);
         drive.age(self.seed, &[], |_, _| true);
@@ -604,7 +604,7 @@ impl Mix {
 
     /// Where rotation holds all the time and reads always go around a GC, none waits for one. Only a page beyond the ECC may: the
     /// parity that would go around the GC is used up for it.
-    fn check_rotation<Q: EventQueue, const TRACED: bool>(&self, drive: &TestDrive<Q, TRACED>) {
+    fn check_rotation<const TRACED: bool>(&self, drive: &TestDrive<TRACED>) {
         let Some(stripes) = &self.rain else { return };
         let strict = (2..4).contains(&stripes.gate) && self.wild & 2 == 0;
         if !strict {
@@ -636,30 +636,30 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
     #[test]
     fn any_mix_of_designs_completes_every_request_with_the_right_data_and_exact_attribution(mix in mix()) {
-        let (hash, completed, _) = mix.run::<Lanes, true>(300);
+        let (hash, completed, _) = mix.run::<true>(300);
         prop_assert_eq!(completed, 300);
-        let (again, ..) = mix.run::<PlainHeap, false>(300);
-        prop_assert_eq!(hash, again, "the plain heap, and an observer that does not trace, give the same run");
+        let (again, ..) = mix.run::<false>(300);
+        prop_assert_eq!(hash, again, "an observer that does not trace sees the same run");
     }
 
     /// The parity of every stripe that is not on its way is the sum of its pages, all the time.
     #[test]
     fn any_mix_with_stripes_returns_the_last_data_directly_or_from_parity(mut mix in mix(), stripes in stripes()) {
         mix.rain = Some(stripes);
-        let (hash, completed, _) = mix.run::<Lanes, true>(300);
+        let (hash, completed, _) = mix.run::<true>(300);
         prop_assert_eq!(completed, 300);
-        let (again, ..) = mix.run::<PlainHeap, false>(300);
-        prop_assert_eq!(hash, again, "the plain heap, and an observer that does not trace, give the same run");
+        let (again, ..) = mix.run::<false>(300);
+        prop_assert_eq!(hash, again, "an observer that does not trace sees the same run");
     }
 
     /// Superpage programs whose GC reads ahead and spreads its pages over the die, with and without cache registers.
     #[test]
     fn any_mix_whose_gc_fills_programs_of_its_die_returns_the_last_data(mut mix in mix()) {
         mix.fill_programs_of_die();
-        let (hash, completed, _) = mix.run::<Lanes, true>(300);
+        let (hash, completed, _) = mix.run::<true>(300);
         prop_assert_eq!(completed, 300);
-        let (again, ..) = mix.run::<PlainHeap, false>(300);
-        prop_assert_eq!(hash, again, "the plain heap, and an observer that does not trace, give the same run");
+        let (again, ..) = mix.run::<false>(300);
+        prop_assert_eq!(hash, again, "an observer that does not trace sees the same run");
     }
 
     /// Operations of the host that are paired with those of GC, with every lock, order and layout.
@@ -667,10 +667,10 @@ proptest! {
     fn any_mix_whose_host_pairs_with_its_gc_returns_the_last_data(mut mix in mix()) {
         (mix.late_bound, mix.ideal, mix.planes, mix.controller) = (None, false, mix.planes.max(2), true);
         (mix.pairing, mix.superpage, mix.gc_par) = (true, false, mix.gc_par | 1);
-        let (hash, completed, _) = mix.run::<Lanes, true>(300);
+        let (hash, completed, _) = mix.run::<true>(300);
         prop_assert_eq!(completed, 300);
-        let (again, ..) = mix.run::<PlainHeap, false>(300);
-        prop_assert_eq!(hash, again, "the plain heap, and an observer that does not trace, give the same run");
+        let (again, ..) = mix.run::<false>(300);
+        prop_assert_eq!(hash, again, "an observer that does not trace sees the same run");
     }
 
     /// Forced rotation with the greedy rule: no read ever waits for a GC, whatever the order and the traffic.
@@ -678,7 +678,7 @@ proptest! {
     fn no_read_waits_for_a_gc_where_rotation_always_holds(mut mix in mix(), mut stripes in stripes()) {
         (stripes.gate, stripes.reads) = (2 + stripes.gate % 2, 3);
         (mix.planes, mix.scope, mix.wild, mix.rain) = (1, mix.scope % 2, mix.wild & !6, Some(stripes));
-        let (_, completed, _) = mix.run::<Lanes, true>(300);
+        let (_, completed, _) = mix.run::<true>(300);
         prop_assert_eq!(completed, 300);
     }
 }

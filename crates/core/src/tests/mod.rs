@@ -4,7 +4,6 @@ use crate::commands::{Command, CommandKind};
 use crate::design::Design;
 use crate::device::Device;
 use crate::drive::Drive;
-use crate::event::{EventQueue, Lanes, PlainHeap};
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{
@@ -105,7 +104,7 @@ fn check_timeline(completion: &Completion, attribution: &Attribution, timeline: 
     }
 }
 
-type TestDrive<Q = Lanes, const TRACED: bool = true> = Drive<Recorder<TRACED>, Q>;
+type TestDrive<const TRACED: bool = true> = Drive<Recorder<TRACED>>;
 
 fn drive(device: &Device, design: Design) -> TestDrive {
     Drive::new(device, design, true, Recorder::of(device)).unwrap()
@@ -119,7 +118,7 @@ fn write(lpn: Lpn) -> Command {
     Command { kind: CommandKind::Write, sector: u64::from(lpn) * 8, sectors: 8, critical: false }
 }
 
-impl<Q: EventQueue, const TRACED: bool> TestDrive<Q, TRACED> {
+impl<const TRACED: bool> TestDrive<TRACED> {
     fn at(&mut self, now: Ns, command: Command) -> u64 {
         self.advance(now);
         self.submit(now, command).unwrap()

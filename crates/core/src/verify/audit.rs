@@ -1,7 +1,6 @@
 //! Invariants of the whole drive. Those of flash and tables alone are in `Flash::audit` and `Tables::audit`.
 
 use crate::context::Context;
-use crate::event::EventQueue;
 use crate::flash::op::{CLASS_BY_NUMBER, OpKind, Owner};
 use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::{EMERGENCY, EXTERNAL};
@@ -14,7 +13,7 @@ use crate::policy::answers::{Preference, Scope};
 use crate::policy::view::Unplaced;
 use crate::raid::front::WithRaid;
 
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<O: Observer> Drive<O> {
     /// Checks every invariant between two events. For tests and `--verify`; it walks the whole drive.
     ///
     /// # Errors

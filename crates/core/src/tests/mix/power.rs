@@ -29,9 +29,9 @@ impl Mix {
 
     /// Runs a random open-loop mix in which the power fails after random events. After each recovery every page is read back from
     /// flash and RAM, and at the end by requests. Returns the event hash and the recoveries.
-    pub(super) fn run_with_cuts<Q: EventQueue, const TRACED: bool>(&self, requests: u32) -> (u64, Cuts) {
+    pub(super) fn run_with_cuts<const TRACED: bool>(&self, requests: u32) -> (u64, Cuts) {
         let device = self.device();
-        let mut drive: TestDrive<Q, TRACED> = Drive::with_queue(&device, self.tight_design(), true, Recorder::of(&device)).unwrap();
+        let mut drive: TestDrive<TRACED> = Drive::new(&device, self.tight_design(), true, Recorder::of(&device)).unwrap();
         let mut random = rand_pcg::Pcg64Mcg::new(u128::from(self.seed) | 1 << 81);
         drive.flash.free_for_test(self.free);
         drive.age(self.seed, &[], |_, _| true);
@@ -88,21 +88,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
     #[test]
     fn any_mix_survives_losses_of_power(mix in mix()) {
-        let (hash, cuts) = mix.run_with_cuts::<Lanes, true>(150);
-        let (again, as_well) = mix.run_with_cuts::<PlainHeap, false>(150);
-        prop_assert_eq!((hash, cuts), (again, as_well), "the plain heap, and an observer that does not trace, give the same run");
+        let (hash, cuts) = mix.run_with_cuts::<true>(150);
+        let (again, as_well) = mix.run_with_cuts::<false>(150);
+        prop_assert_eq!((hash, cuts), (again, as_well), "an observer that does not trace sees the same run");
     }
 
     #[test]
     fn any_mix_with_stripes_survives_losses_of_power(mut mix in mix(), stripes in stripes()) {
         mix.rain = Some(stripes);
-        mix.run_with_cuts::<Lanes, true>(150);
+        mix.run_with_cuts::<true>(150);
     }
 
     #[test]
     fn any_mix_whose_gc_fills_programs_of_its_die_survives_losses_of_power(mut mix in mix()) {
         mix.fill_programs_of_die();
-        mix.run_with_cuts::<Lanes, true>(150);
+        mix.run_with_cuts::<true>(150);
     }
 }
 
@@ -115,7 +115,7 @@ fn random_losses_of_power_meet_every_kind_of_work() {
         if stripes {
             (mix.rain, mix.levels_wear) = (Some(super::stripes().new_tree(&mut runner).unwrap().current()), true);
         }
-        mix.run_with_cuts::<Lanes, false>(150).1
+        mix.run_with_cuts::<false>(150).1
     };
     let all: Vec<Cuts> = (0..120).map(|index| draw(index % 2 == 0)).collect();
     let sum = |of: fn(&Cuts) -> usize| all.iter().map(of).sum::<usize>();
