@@ -272,8 +272,7 @@ where
             if self.flash.traits.assembles_gc {
                 self.assemble_without(self.die_of_pool(pool));
             }
-            // It leaves its turn to the others, as one that has erased does.
-            self.ask_gates(None);
+            self.pass_turn(pool);
             return false;
         };
         let opened = self.open(victim);
@@ -283,6 +282,20 @@ where
             self.up.ftl.tables.planes_of(pool).for_each(|plane| self.align_gc(plane));
         }
         true
+    }
+
+    /// A GC that ended without an erase leaves its turn to the others, as one that has erased does. Others of its die that wanted
+    /// a GC meanwhile have not got any. One that has nothing to free is not asked: two of them would pass the turn on for ever.
+    #[cold]
+    pub(super) fn pass_turn(&mut self, pool: Pool) {
+        self.ask_gates(None);
+        if self.goes_by_die() {
+            for other in self.pools_of_cycle(pool) {
+                if other != pool && self.choose_victim(other).is_some() {
+                    self.consider_gc_of_pool(other);
+                }
+            }
+        }
     }
 
     /// Ends a GC that has found nothing to erase, or is not to.

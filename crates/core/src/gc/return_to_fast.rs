@@ -49,6 +49,6 @@ where
         let current = self.up.ftl.gc.of_pool(pool).current.expect("a GC that has its victim");
         self.up.ftl.tables.end_collect(current.group);
         self.end_without_erase(pool);
-        self.ask_gates(None);
+        self.pass_turn(pool);
     }
 }

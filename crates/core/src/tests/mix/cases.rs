@@ -436,3 +436,29 @@ fn a_plane_that_wants_a_gc_during_that_of_its_sibling_is_asked_when_it_ends() {
     };
     assert_eq!(mix.run::<true>(300).1, 300);
 }
+
+/// Where a die collects in cycles, a GC that found nothing to free ended, and its siblings, which had run out of room meanwhile, were
+/// not asked.
+#[test]
+fn a_gc_that_finds_nothing_to_free_passes_its_turn_on_to_its_siblings() {
+    let mix = Mix {
+        planes: 4,
+        controller: true,
+        pairing: true,
+        quiet: true,
+        buffer_pages: 0,
+        command_ns: 0,
+        wild: 8,
+        flash: 8,
+        blocks: false,
+        queues: vec![3, 1],
+        trims: 0,
+        worn_steps: true,
+        by_die: 8,
+        gc_par: 7,
+        stop_above: 1,
+        seed: 10_252_341_680_876_134_475,
+        ..plain()
+    };
+    assert_eq!(mix.run::<true>(300).1, 300);
+}
