@@ -134,6 +134,11 @@ impl Table {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
+    /// The values, in order, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.0.iter_mut().map(|(_, value)| value)
+    }
+
     /// Gives a key another value.
     pub fn set(&mut self, key: &str, value: Value) {
         match self.0.iter_mut().find(|(name, _)| name == key) {

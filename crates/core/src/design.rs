@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::policy::answers::Reach;
 use crate::techniques::{
     DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, ReadPlanPolicy,
-    ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy,
+    ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy, outside,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -236,7 +236,7 @@ fn interface(section: &str) -> Option<&'static Interface> {
 
 /// What tells one technique of a section from another.
 fn technique(section: &str, values: &Table) -> [Option<toml::Value>; 2] {
-    let by = interface(section).and_then(|interface| interface.by);
+    let by = if policy(values) == Some(outside::CUSTOM) { Some("name") } else { interface(section).and_then(|interface| interface.by) };
     [Some("policy"), by].map(|key| key.and_then(|key| values.get(key)).map(|value| value.plain().to_toml()))
 }
 
@@ -395,6 +395,7 @@ impl Design {
                 merged.section_mut(section, &value.place).merge(values);
             }
         }
+        outside::identify(&mut merged, &mut faults);
         faults.result().map_err(placed)?;
         let rows = merged.rows();
         let place = FilePlace::new(name, 0);

@@ -15,6 +15,7 @@ pub struct Pool(pub u32);
 /// A block group, numbered over the whole drive: a block of each plane of a pool. They are chosen as a victim, moved and erased
 /// together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
 pub struct BlockGroup(pub u32);
 /// A die, numbered over the whole drive: `(channel * chips + chip) * dies_per_chip + die`.
 pub type DieIx = u32;

@@ -334,6 +334,21 @@ impl Tables {
         self.closed_at[group.index()]
     }
 
+    /// Of every block group, its valid pages, and 0x4000 more where it may not be a victim.
+    pub fn counts(&self) -> &[i16] {
+        &self.counts
+    }
+
+    /// Of every block, its erases since the run began.
+    pub fn erase_counts(&self) -> &[u32] {
+        &self.erases
+    }
+
+    /// Of every block group, when its last page was programmed, by its pool's clock.
+    pub fn times_of_closing(&self) -> &[u64] {
+        &self.closed_at
+    }
+
     /// A pool's clock: the pages programmed in it, by host and GC, since the tables were opened.
     #[inline]
     pub fn clock(&self, pool: Pool) -> u64 {

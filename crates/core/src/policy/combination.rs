@@ -49,7 +49,7 @@ impl Combination<'_> {
     }
 
     /// Refuses a policy of a section that has a meaning only where pages form stripes.
-    pub(crate) fn needs_stripes(&self, section: &str, policy: &str, faults: &mut Faults) {
+    pub fn needs_stripes(&self, section: &str, policy: &str, faults: &mut Faults) {
         if self.stripes {
             return;
         }

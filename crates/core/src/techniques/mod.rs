@@ -12,6 +12,7 @@ pub mod gc_gate;
 pub mod gc_lock;
 pub mod gc_trigger;
 pub mod order;
+pub mod outside;
 pub mod page_choice;
 pub mod pairing;
 pub mod place;
@@ -43,9 +44,20 @@ pub trait Technique {
     fn restore(&mut self, memory: &[u8]) -> Result<(), String>;
 }
 
-/// The enum of an interface's techniques, and the list of their names and descriptions.
+/// The enum of an interface's techniques, and the list of their names and descriptions. `in_files` are those of which a design may
+/// name one from a file of its own.
 macro_rules! techniques {
+    ($(#[$enum_doc:meta])* in_files enum $($rest:tt)+) => {
+        techniques! { @ [
+            serde(rename = "custom", deserialize_with = "outside::from_file"),
+            schemars(with = "outside::EntrySchema"),
+        ] $(#[$enum_doc])* enum $($rest)+ }
+    };
+    ($(#[$enum_doc:meta])* enum $($rest:tt)+) => {
+        techniques! { @ [serde(skip),] $(#[$enum_doc])* enum $($rest)+ }
+    };
     (
+        @ [$($custom:meta,)+]
         $(#[$enum_doc:meta])*
         enum $enum:ident for $trait:ident, $dispatch:ident { $( $(#[doc = $doc:literal])+ $tag:literal => $variant:ident($technique:ty), )+ }
     ) => {
@@ -55,7 +67,7 @@ macro_rules! techniques {
         pub enum $enum {
             $( $(#[doc = $doc])+ #[serde(rename = $tag)] $variant($technique), )+
             /// A policy from outside this crate.
-            #[serde(skip)]
+            $(#[$custom])+
             Custom(Box<dyn $trait>),
         }
 
@@ -112,7 +124,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `gc_trigger`.
-    enum GcTriggerPolicy for GcTrigger, dispatch_gc_trigger {
+    in_files enum GcTriggerPolicy for GcTrigger, dispatch_gc_trigger {
         /// Soft and hard watermark of erased pages in each plane.
         "watermark" => Watermark(gc_trigger::watermark::Watermark),
         /// Background and emergency threshold of erased blocks in each chip.
@@ -124,7 +136,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `gc_gate`.
-    enum GcGatePolicy for GcGate, dispatch_gc_gate {
+    in_files enum GcGatePolicy for GcGate, dispatch_gc_gate {
         /// Always, or only while no host operation waits for or uses the channel.
         "free" => Free(gc_gate::free::Free),
         /// At most one GC in each die, that of the plane with the fewest erased pages.
@@ -148,7 +160,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `victim`.
-    enum VictimPolicy for Victim, dispatch_victim {
+    in_files enum VictimPolicy for Victim, dispatch_victim {
         /// The fewest valid pages.
         "greedy" => Greedy(victim::greedy::Greedy),
         /// The block that closed longest ago.
@@ -166,7 +178,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `order`.
-    enum OrderPolicy for Order, dispatch_order {
+    in_files enum OrderPolicy for Order, dispatch_order {
         /// The one that has waited longest.
         "fifo" => Fifo(order::fifo::Fifo),
         /// Reads before everything else at a die; the channel serves programs last, reads of the host first or commands first.
@@ -214,7 +226,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `suspend`.
-    enum SuspendPolicy for Suspend, dispatch_suspend {
+    in_files enum SuspendPolicy for Suspend, dispatch_suspend {
         /// Erases and programs run to their end.
         "never" => Never(suspend::never::Never),
         /// Erases make way: at once, at the end of the current step, or one until a timeout and then the other.
@@ -224,7 +236,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `read_plan`.
-    enum ReadPlanPolicy for ReadPlan, dispatch_read_plan {
+    in_files enum ReadPlanPolicy for ReadPlan, dispatch_read_plan {
         /// Every read waits for its page.
         "direct" => Direct(read_plan::direct::Direct),
         /// A read behind a GC is reconstructed from its stripe, if that is faster by the paper's or another rule.
