@@ -17,6 +17,7 @@ LARGEST_CIRCLES = {
     "config": 2,
     "core": 3,
     "metrics": 5,
+    "policies": 1,
     "python": 1,
     "server": 4,
     "simulator": 3,
