@@ -105,6 +105,10 @@ if TYPE_CHECKING:
     from tinytail.inputs.tables import (
         read_table_text as read_table_text,
     )
+    from tinytail.policies.policy import (
+        Policy as Policy,
+        policy as policy,
+    )
     from tinytail.power import (
         PowerCuts as PowerCuts,
         verify_power_cut as verify_power_cut,
@@ -166,6 +170,7 @@ _NAMES = {
     "tinytail.files.schema": "read_schema",
     "tinytail.images": "create_image describe_image describe_image_cache",
     "tinytail.inputs.tables": "read_table_text",
+    "tinytail.policies.policy": "Policy policy",
     "tinytail.power": "PowerCuts verify_power_cut",
     "tinytail.reproduction.reproduce": "Reproduction reproduce",
     "tinytail.searches": "search",

@@ -2,13 +2,12 @@
 //!
 //! Everything with structure crosses the boundary as JSON text.
 
-// The macros of PyO3 write unsafe code; this crate has none of its own.
+// The macros of PyO3 write unsafe code. This crate has some of its own where it shows drives to policies.
 #![allow(unsafe_code)]
 
-use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use errors::{ConfigError, RunError, TinytailError, WorkloadError, json};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tinytail_simulator::aged::{self, Cache};
@@ -21,14 +20,8 @@ use tinytail_simulator::spec::{RunError as Failure, Spec};
 use tinytail_simulator::{bench as benches, catalog, fitting, run as runs};
 use tinytail_workload::{Reading, Trace, TraceOptions, Transform, Workload, WorkloadError as Faulty};
 
-create_exception!(_native, TinytailError, PyException, "Anything that tinytail refuses or fails at.");
-create_exception!(_native, ConfigError, TinytailError, "A faulty device or design.");
-create_exception!(_native, WorkloadError, TinytailError, "A faulty workload.");
-create_exception!(_native, RunError, TinytailError, "A run that failed.");
-
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| RunError::new_err(error.to_string()))
-}
+mod errors;
+mod policies;
 
 /// What the reader of options says, without its position in a text that the user never wrote.
 fn option_message(error: &serde_json::Error) -> String {
@@ -125,13 +118,14 @@ impl Shared {
     }
 
     /// What is to be said since the last call.
-    fn take_notes(&self) -> Vec<String> {
-        self.0.take_notes()
+    fn take_notes(&self, py: Python<'_>) -> Vec<String> {
+        // A run may hold what this waits for, and wait for the interpreter itself.
+        py.detach(|| self.0.take_notes())
     }
 
     /// The names in the cache of the states that runs have started from since the last call.
-    fn take_used(&self) -> Vec<String> {
-        self.0.take_used()
+    fn take_used(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| self.0.take_used())
     }
 }
 
@@ -154,7 +148,8 @@ impl Serving {
     /// Serves until the control's switch.
     fn serve(&self, py: Python<'_>, spec_json: &str) -> PyResult<String> {
         let spec = serde_json::from_str(spec_json).map_err(|error| ConfigError::new_err(option_message(&error)))?;
-        let summary = py.detach(|| tinytail_server::serve::serve(&spec, &self.control, &self.live)).map_err(|error| failure(&error))?;
+        let serve = || tinytail_server::serve::serve(&spec, &self.control, &self.live);
+        let summary = policies::detached(py, &self.control, serve)?.map_err(|error| failure(&error))?;
         json(&summary)
     }
 
@@ -326,7 +321,7 @@ fn run_spec(json: &str) -> PyResult<Spec> {
 fn run(py: Python<'_>, spec_json: &str, control: &Control, shared: &Shared) -> PyResult<String> {
     let spec = run_spec(spec_json)?;
     let progress = Arc::clone(&control.0);
-    let outcome = py.detach(|| runs::run_shared(&spec, &progress, &shared.0)).map_err(|error| failure(&error))?;
+    let outcome = policies::detached(py, &progress, || runs::run_shared(&spec, &progress, &shared.0))?.map_err(|error| failure(&error))?;
     json(&outcome)
 }
 
@@ -344,7 +339,7 @@ fn cache_clear(py: Python<'_>, folder: PathBuf) -> PyResult<(u64, u64)> {
 fn image_create(py: Python<'_>, spec_json: &str, control: &Control) -> PyResult<String> {
     let spec: CreateSpec = serde_json::from_str(spec_json).map_err(|error| ConfigError::new_err(option_message(&error)))?;
     let progress = Arc::clone(&control.0);
-    let info = py.detach(|| image::create(&spec, &progress)).map_err(|error| failure(&error))?;
+    let info = policies::detached(py, &progress, || image::create(&spec, &progress))?.map_err(|error| failure(&error))?;
     json(&info)
 }
 
@@ -368,7 +363,7 @@ fn power_cases() -> PyResult<String> {
 fn power_cut(py: Python<'_>, spec_json: &str, control: &Control) -> PyResult<String> {
     let spec: PowerSpec = serde_json::from_str(spec_json).map_err(|error| ConfigError::new_err(option_message(&error)))?;
     let progress = Arc::clone(&control.0);
-    let outcome = py.detach(|| power::cut_power(&spec, &progress)).map_err(|error| failure(&error))?;
+    let outcome = policies::detached(py, &progress, || power::cut_power(&spec, &progress))?.map_err(|error| failure(&error))?;
     json(&outcome)
 }
 
@@ -395,6 +390,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RunError", py.get_type::<RunError>())?;
     module.add_class::<Control>()?;
     module.add_class::<Shared>()?;
+    module.add_class::<policies::View>()?;
+    module.add_class::<policies::Column>()?;
+    module.add_class::<policies::Waiting>()?;
+    module.add_class::<policies::Read>()?;
+    tinytail_core::techniques::outside::set_reader(Box::new(policies::Files));
     // Sockets and timers as Linux has them.
     #[cfg(target_os = "linux")]
     module.add_class::<Serving>()?;
@@ -430,6 +430,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(power_cut, module)?,
         wrap_pyfunction!(bench_cases, module)?,
         wrap_pyfunction!(bench_case, module)?,
+        wrap_pyfunction!(policies::policy_layout, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -400,5 +400,5 @@ def compare(
         raise Interrupted(comparison)
     if not comparison.results:
         error = comparison.errors[0]
-        raise of_kind(error.kind, error.message)
+        raise of_kind(error.kind, error.message) from comparison.cause
     return comparison

@@ -124,11 +124,13 @@ class Comparison(types.Comparison, Tables):
     """Designs that served the same workload, on drives aged alike.
 
     Its attributes are those of `engine.results.Comparison`, which explains them. `out` tells what
-    became of the folder in which the results were to be kept; None if there was to be none.
+    became of the folder in which the results were to be kept; None if there was to be none. `cause`
+    is what a design's own policy raised first, if one did.
     """
 
     results: tuple[DesignResult, ...]
     out: ResultsFolder | None = None
+    cause: BaseException | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         described = [f"{result.design}: {_described(result)}" for result in self.results]

@@ -102,6 +102,7 @@ def _execute(
         results=results,
         errors=errors,
         seeds=plan.seeds,
+        cause=next((job.error.__cause__ for job in runner.jobs if job.error is not None), None),
     )
 
 

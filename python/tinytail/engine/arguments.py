@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tinytail.errors import UsageError, suggestion
 from tinytail.files import toml
+from tinytail.policies.policy import plain
 
 # Values by section and key, or words as they stand behind `--set`.
 Settings = Mapping[str, object] | Sequence[str]
@@ -232,7 +233,7 @@ def settings(values: object) -> tuple[str, ...]:
 def _toml(parameter: str, value: object) -> str:
     try:
         if value is not None:
-            return text(parameter, toml.value(value))
+            return text(parameter, toml.value(plain(value)))
     except TypeError:
         pass
     raise UsageError(

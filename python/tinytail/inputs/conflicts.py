@@ -12,6 +12,7 @@ from tinytail.engine import catalog
 from tinytail.errors import OutputError, TinytailError, UsageError
 from tinytail.inputs.names import without_multiplier
 from tinytail.inputs.pipes import is_trace
+from tinytail.inputs.policy_files import files as policy_files
 
 # Options by their names, each with a path; None where the option was not given.
 Named = Iterable[tuple[str, str | None]]
@@ -68,7 +69,8 @@ def files_read(
     `DESIGN` stands for the words in which a command is told of designs.
     """
     named = [("--device", device), ("--image", image)]
-    named += [("DESIGN", part) for design in designs for part in design.split("+")]
+    parts = [part for design in designs for part in design.split("+")]
+    named += [("DESIGN", path) for path in [*parts, *policy_files(parts)]]
     if workload is not None:
         named += [("--workload", path) for path in _workload_files(workload)]
     return named

@@ -23,6 +23,7 @@ from tinytail.engine import arguments, catalog
 from tinytail.errors import UsageError, suggestion
 from tinytail.files import toml
 from tinytail.files.schema import read_schema
+from tinytail.policies.policy import plain, section
 
 Table = Mapping[str, Any]
 Named = str | os.PathLike[str] | Table
@@ -170,7 +171,7 @@ def _overlay(parameter: str, part: object) -> str:
     if not isinstance(part, Mapping):
         return arguments.name(parameter, part)
     sections: dict[str, Any] = {
-        key: dict(each) if isinstance(each, Mapping) else each
+        key: section(key, dict(each) if isinstance(each, Mapping) else each)
         for key, each in part.items()
         if key not in ("name", "set")
     }
@@ -178,12 +179,12 @@ def _overlay(parameter: str, part: object) -> str:
     if not isinstance(changes, Mapping):
         raise UsageError(f'{parameter} sets no values by name, such as {{"gc.write_points": 4}}')
     for key, value in changes.items():
-        section, dot, rest = str(key).removeprefix("design.").partition(".")
+        name, dot, rest = str(key).removeprefix("design.").partition(".")
         if not dot:
             raise UsageError(f'{parameter} sets "{key}", which has no section, such as gc.copy')
-        if not isinstance(sections.setdefault(section, {}), dict):
-            raise UsageError(f'{parameter} has "{section}", which is no section, and sets "{key}"')
-        sections[section][rest] = value
+        if not isinstance(sections.setdefault(name, {}), dict):
+            raise UsageError(f'{parameter} has "{name}", which is no section, and sets "{key}"')
+        sections[name][rest] = plain(value)
     head = {"kind": "overlay", "summary": "a table"}
     return _put(parameter, "set", part, head | sections)
 

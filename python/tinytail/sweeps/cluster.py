@@ -48,7 +48,7 @@ AGEING_SECONDS = 60
 DEATHS_MAX = 3
 # The part of a worker's memory that points may take.
 MEMORY_SHARE = 0.8
-TEXTS = (".toml", ".fio")
+TEXTS = (".toml", ".fio", ".py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +375,11 @@ class _Feed:
 
 def _setting(plan: Plan) -> tuple[Setting, dict[str, int]]:
     """What workers are told, and the sizes of the files that they must see for themselves."""
+    for name in plan.policies_without_file():
+        raise UsageError(
+            f"the policy {name} is held by this program alone, and workers are others: put it into "
+            f'a file, and name that: {{ policy = "custom", file = "policies.py", name = "{name}" }}'
+        )
     texts, large = dict(plan.tables()), {}
     for name in plan.files():
         if name == plan.image:

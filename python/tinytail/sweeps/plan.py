@@ -20,8 +20,9 @@ from tinytail.engine.jobs import cpu_count
 from tinytail.engine.options import RunOptions, RunSpec, TraceOptions, Transform
 from tinytail.errors import ConfigError, TinytailError, UsageError, suggestion
 from tinytail.files.schema import read_schema
-from tinytail.inputs import conflicts, pipes, tables
+from tinytail.inputs import conflicts, pipes, policy_files, tables
 from tinytail.inputs.designs import designs_or_own, refuses
+from tinytail.policies.policy import plain
 from tinytail.sweeps.axes import Axis, Grid, grid, type_of
 
 SEEDS_MAX = 1000
@@ -296,7 +297,9 @@ class Plan:
             named += conflicts.files_read(device=device)
         for workload in workloads:
             named += conflicts.files_read(workload=workload)
+        values = (axis.values for axis in self.grid.axes)
         paths = dict.fromkeys(path for _, path in named if path)
+        paths |= dict.fromkeys(policy_files.files((), self.settings, values))
         return [path for path in paths if Path(path).is_file()]
 
     def all_designs(self) -> tuple[str, ...]:
@@ -307,6 +310,12 @@ class Plan:
         """The designs, and the overlays that axes add to them."""
         overlays = [axis.values for axis in self.grid.axes if axis.name.startswith(OVERLAY)]
         return [*self.all_designs(), *(each for of in overlays for each in of)]
+
+    def policies_without_file(self) -> list[str]:
+        """The policies of its designs that stand in no file, but are held by this program."""
+        parts = [part for each in self._parts() for part in each.split("+")]
+        values = (axis.values for axis in self.grid.axes)
+        return policy_files.objects(parts, self.settings, values)
 
     def tables(self) -> dict[str, str]:
         """The texts of the tables that stand for files."""
@@ -431,7 +440,7 @@ def _named(axis: Axis) -> Axis:
         parts = (each and tables.design(["-", each]).removeprefix("-+") for each in axis.values)
         return Axis(name, tuple(parts))
     if name not in NAMED:
-        return Axis(name, axis.values)
+        return Axis(name, tuple(map(plain, axis.values)))
     return Axis(name, tuple(make[name](value) for value in axis.values))
 
 

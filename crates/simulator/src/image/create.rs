@@ -112,6 +112,10 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
     };
     let start = thread_cpu_seconds();
     write(&drive, &header, BufWriter::with_capacity(1 << 20, file.as_file_mut())).map_err(failed)?;
+    if control.is_cancelled() {
+        // What a policy remembers could not be written.
+        return Err(RunError::Failed("interrupted; no image was written".into()));
+    }
     file.as_file().sync_all().map_err(failed)?;
     let writing = thread_cpu_seconds() - start;
     let bytes = file.as_file().metadata().map_err(failed)?.len();

@@ -1,0 +1,173 @@
+//! Policies of a design's own: read from files by the package's `policies`, asked with views, ended by their faults.
+
+use crate::errors::{RunError, json};
+use plain::Plain;
+use pyo3::prelude::*;
+use std::path::Path;
+use tinytail_core::policy::{GcGate, GcTrigger, Order, ReadPlan, Suspend, Victim};
+use tinytail_core::techniques::outside::{Entry, Reader};
+use tinytail_policies::fault::{Fault, watched};
+use tinytail_policies::library::{Compiled, function};
+use tinytail_policies::outside::{Levels, Outside};
+use tinytail_workload::read_text;
+
+mod layout;
+mod plain;
+mod view;
+
+pub(crate) use layout::policy_layout;
+pub(crate) use view::{Column, Read, View, Waiting};
+
+/// What reads files of policies in this program.
+pub(crate) struct Files;
+
+/// What a policy is made of, once its entry has been read.
+enum Made {
+    Plain(Plain),
+    Compiled(Compiled),
+}
+
+fn is_python(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|extension| extension == "py")
+}
+
+fn is_library(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|extension| extension == "so" || extension == "dylib")
+}
+
+/// What Python says is wrong.
+fn said(py: Python<'_>, error: &PyErr) -> String {
+    error.value(py).to_string()
+}
+
+impl Reader for Files {
+    fn digest(&self, file: &str) -> Result<String, String> {
+        let bytes = if is_python(file) {
+            read_text(Path::new(file)).map(String::into_bytes)
+        } else if is_library(file) {
+            std::fs::read(file)
+        } else {
+            return Err("policies stand in Python (.py) or in libraries (.so)".into());
+        };
+        let bytes = bytes.map_err(|error| error.to_string())?;
+        Python::attach(|py| {
+            let digest = || py.import("tinytail.policies.load")?.call_method1("digest", (bytes,))?.extract();
+            digest().map_err(|error| said(py, &error))
+        })
+    }
+
+    fn victim(&self, entry: Entry) -> Result<Box<dyn Victim>, String> {
+        Ok(match made("victim", &entry)? {
+            (Made::Plain(plain), levels) => Box::new(Outside::new("victim", &entry, levels, plain)),
+            (Made::Compiled(compiled), levels) => Box::new(Outside::new("victim", &entry, levels, compiled)),
+        })
+    }
+
+    fn gc_trigger(&self, entry: Entry) -> Result<Box<dyn GcTrigger>, String> {
+        Ok(match made("gc_trigger", &entry)? {
+            (Made::Plain(plain), levels) => Box::new(Outside::new("gc_trigger", &entry, levels, plain)),
+            (Made::Compiled(compiled), levels) => Box::new(Outside::new("gc_trigger", &entry, levels, compiled)),
+        })
+    }
+
+    fn gc_gate(&self, entry: Entry) -> Result<Box<dyn GcGate>, String> {
+        Ok(match made("gc_gate", &entry)? {
+            (Made::Plain(plain), levels) => Box::new(Outside::new("gc_gate", &entry, levels, plain)),
+            (Made::Compiled(compiled), levels) => Box::new(Outside::new("gc_gate", &entry, levels, compiled)),
+        })
+    }
+
+    fn order(&self, entry: Entry) -> Result<Box<dyn Order>, String> {
+        Ok(match made("order", &entry)? {
+            (Made::Plain(plain), levels) => Box::new(Outside::new("order", &entry, levels, plain)),
+            (Made::Compiled(compiled), levels) => Box::new(Outside::new("order", &entry, levels, compiled)),
+        })
+    }
+
+    fn suspend(&self, entry: Entry) -> Result<Box<dyn Suspend>, String> {
+        Ok(match made("suspend", &entry)? {
+            (Made::Plain(plain), levels) => Box::new(Outside::new("suspend", &entry, levels, plain)),
+            (Made::Compiled(compiled), levels) => Box::new(Outside::new("suspend", &entry, levels, compiled)),
+        })
+    }
+
+    fn read_plan(&self, entry: Entry) -> Result<Box<dyn ReadPlan>, String> {
+        Ok(match made("read_plan", &entry)? {
+            (Made::Plain(plain), levels) => Box::new(Outside::new("read_plan", &entry, levels, plain)),
+            (Made::Compiled(compiled), levels) => Box::new(Outside::new("read_plan", &entry, levels, compiled)),
+        })
+    }
+}
+
+fn made(section: &'static str, entry: &Entry) -> Result<(Made, Option<Levels>), String> {
+    match &entry.file {
+        Some(file) if is_library(file) => of_library(section, file, entry),
+        file => {
+            let text = file.as_ref().map(|file| read_text(Path::new(file))).transpose().map_err(|error| error.to_string())?;
+            Python::attach(|py| of_python(py, section, entry, text).map_err(|error| said(py, &error)))
+        }
+    }
+}
+
+fn of_python(py: Python<'_>, section: &'static str, entry: &Entry, text: Option<String>) -> PyResult<(Made, Option<Levels>)> {
+    let parameters = json(&entry.parameters)?;
+    let arguments = (section, &entry.name, &entry.file, text, &entry.digest, parameters);
+    let loaded = py.import("tinytail.policies.load")?.call_method1("load", arguments)?;
+    let levels: Option<(f64, f64, f64)> = loaded.getattr("levels")?.extract()?;
+    let levels = levels.map(|(start_percent, stop_percent, urgent_percent)| Levels { start_percent, stop_percent, urgent_percent });
+    let address: Option<usize> = loaded.getattr("address")?.extract()?;
+    let made = match address {
+        None => Made::Plain(Plain::new(py, loaded.unbind())?),
+        // SAFETY: the package compiled the function for this, and keeps it.
+        Some(address) => Made::Compiled(unsafe { Compiled::at(address) }),
+    };
+    Ok((made, levels))
+}
+
+fn of_library(section: &str, file: &str, entry: &Entry) -> Result<(Made, Option<Levels>), String> {
+    let number = |value: &toml::Value| value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
+    let mut given = entry.parameters.clone();
+    let mut levels = None;
+    if section == "gc_trigger" {
+        let [start, stop, urgent] =
+            ["start_percent", "stop_percent", "urgent_percent"].map(|key| given.remove(key).as_ref().and_then(number));
+        let (Some(start_percent), Some(urgent_percent)) = (start, urgent) else {
+            return Err("a trigger needs `start_percent` and `urgent_percent`, the erased pages below which GC starts and is urgent".into());
+        };
+        levels = Some(Levels { start_percent, stop_percent: stop.unwrap_or(start_percent), urgent_percent });
+    }
+    let parameters = match given.remove("parameters") {
+        None => Some(Vec::new()),
+        Some(toml::Value::Array(values)) => values.iter().map(number).collect(),
+        Some(_) => None,
+    };
+    let parameters = parameters.ok_or("`parameters` of a library's policy are a list of numbers")?;
+    if let Some(key) = given.keys().next() {
+        return Err(format!("`{key}` is unknown; a library's policy has its numbers as `parameters = [...]`"));
+    }
+    // SAFETY: what a design names as a policy is one.
+    let compiled = unsafe { Compiled::new(function(file, &entry.digest, &entry.name)?, parameters) };
+    Ok((Made::Compiled(compiled), levels))
+}
+
+/// The error of a run whose policy failed, raised from what the policy raised.
+pub(crate) fn failed(py: Python<'_>, Fault { message, cause }: Fault) -> PyErr {
+    let error = RunError::new_err(message);
+    if let Some(raised) = cause.and_then(|cause| cause.downcast::<PyErr>().ok()) {
+        error.set_cause(py, Some(*raised));
+    }
+    error
+}
+
+/// Does work without the interpreter, and finds out whether a policy failed in it, which stops it by the control.
+pub(crate) fn detached<T: Send>(
+    py: Python<'_>,
+    control: &std::sync::Arc<tinytail_simulator::control::Control>,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let stopped = std::sync::Arc::clone(control);
+    match py.detach(|| watched(move || stopped.cancel(), work)) {
+        (found, None) => Ok(found),
+        (_, Some(fault)) => Err(failed(py, fault)),
+    }
+}
