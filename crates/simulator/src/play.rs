@@ -26,6 +26,8 @@ const STUCK_AFTER_LOOKS: u32 = 20_000;
 const STANDSTILL: &str = "No event is left that could complete one.";
 /// What a run may take beyond the last arrival, to be kept free of the latest time that an event can have.
 const TIME_MARGIN: Ns = 24 * 3600 * SECOND;
+/// The latest time at which a request may arrive.
+pub(crate) const ARRIVAL_MAX: Ns = TIME_MAX - TIME_MARGIN;
 
 /// How playing ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,7 +143,7 @@ pub fn play<O: Observer>(
                 if drive.next_event().is_some_and(|event| event <= at) {
                     break;
                 }
-                if at > TIME_MAX - TIME_MARGIN {
+                if at > ARRIVAL_MAX {
                     return too_late(at);
                 }
                 if in_flight == 0 {
@@ -239,7 +241,7 @@ impl<'a> Watch<'a> {
         if self.control.is_cancelled() {
             return Some(Ending::Cancelled);
         }
-        if drive.now() > TIME_MAX - TIME_MARGIN {
+        if drive.now() > ARRIVAL_MAX {
             return Some(Ending::Faulty(format!(
                 "the run reached {:.1} days of simulated time, more than can be simulated",
                 days(drive.now())
@@ -288,9 +290,9 @@ impl<'a> Watch<'a> {
 fn too_late(at: Ns) -> Ending {
     Ending::Faulty(format!(
         "a request arrives after {:.1} days of simulated time, warming up included; at most {:.0} days can be simulated. \
-         Play a part of the workload, with --requests",
+         Play a part of the workload, with --requests, or make its requests come sooner, with --scale-time 0.5",
         days(at),
-        days(TIME_MAX - TIME_MARGIN)
+        days(ARRIVAL_MAX)
     ))
 }
 

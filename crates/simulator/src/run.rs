@@ -7,7 +7,7 @@ use crate::control::{Control, Phase, WRITE_STALL_S_MAX};
 use crate::crew::{AtWork, thread_cpu_seconds};
 use crate::image::Image;
 use crate::outcome::{Before, Figures, Outcome, Recorder, erased_pages, outcome};
-use crate::play::{Ending, play, play_streams};
+use crate::play::{ARRIVAL_MAX, Ending, play, play_streams};
 use crate::spec::{RunError, Spec, TimelineSpec};
 use crate::wear::erases_so_far;
 use crate::without::without;
@@ -26,7 +26,7 @@ use tinytail_metrics::request_timelines::{TracingMetrics, Wanted};
 use tinytail_metrics::series::WINDOWS_MAX;
 use tinytail_metrics::timeline::{Timeline, WantedTimeline};
 use tinytail_metrics::{Measures, Metrics};
-use tinytail_workload::{Arrival, InputKind, Note, Pacing, Reading, Source, SourceContext, Stream, Streams, Workload, WorkloadError};
+use tinytail_workload::{Arrival, InputKind, Note, Pacing, Reading, Room, Source, SourceContext, Stream, Streams, Workload, WorkloadError};
 
 /// Raised when a log of this version could be misread.
 const LOG_VERSION: u32 = 3;
@@ -80,6 +80,7 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
         return Err(RunError::Failed("0 requests were asked for; at least 1 is needed".into()));
     }
     workload.check_ends(spec.requests)?;
+    workload.check_duration(spec.seed, spec.requests, room(spec.no_warm_up))?;
     if !(1..=WINDOWS_MAX).contains(&spec.windows) {
         return Err(RunError::Failed(format!("{} windows were asked for; 1 to {WINDOWS_MAX} are possible", spec.windows)));
     }
@@ -93,6 +94,17 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
     let prepared = Prepared { image, log, adjusted, addresses, footprint };
     let _at_work = AtWork::new();
     run_on(&device, design, &free, &workload, prepared, timeline, spec, control, shared)
+}
+
+/// How much of a trace's time a run holds, which plays it twice if it warms up.
+fn room(no_warm_up: bool) -> Room {
+    // Ageing takes no time, and what precedes the first request little.
+    let whole_ns = ARRIVAL_MAX - SECOND;
+    if no_warm_up {
+        Room { run_ns: whole_ns, without_warm_up_ns: None }
+    } else {
+        Room { run_ns: whole_ns / 2, without_warm_up_ns: Some(whole_ns) }
+    }
 }
 
 /// What a run has opened and found out before its work.

@@ -16,6 +16,7 @@ mod characteristics;
 mod claims;
 mod convert;
 mod critical;
+mod duration;
 mod error;
 mod file;
 mod fio;
@@ -37,6 +38,7 @@ mod workload;
 
 pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, GapClass, KindSummary, SizeClass, TraceFinding, TraceInfo};
 pub use claims::CheckedClaim;
+pub use duration::Room;
 pub use error::{Column, Position, WorkloadError};
 pub use file::SECTIONS;
 pub use locality::{Hottest, LocalitySummary};

@@ -10,6 +10,7 @@ use tinytail_core::units::SECTOR_BYTES;
 
 use crate::characteristics::{CharacteristicsSummary, measure};
 use crate::claims::{self, CheckedClaim, Claim};
+use crate::duration::{self, Room};
 use crate::error::WorkloadError;
 use crate::file::{CheckedFile, NO_RATES, Table, Text, TraceFile};
 use crate::fio;
@@ -591,6 +592,31 @@ impl Workload {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks that a run of so many requests holds all of their times, in open loop.
+    ///
+    /// # Errors
+    /// Says which request is too late, counted from the first, and what helps; a trace that can't be read any more.
+    pub fn check_duration(&self, seed: u64, requests: Option<u64>, room: Room) -> Result<(), WorkloadError> {
+        let (longest_ns, scale_time) = match &self.requests {
+            Requests::Trace(trace) => (trace.duration_ns() as f64, 1.0),
+            Requests::Transformed { transformed, .. } => match transformed.longest_ns() {
+                Some(longest_ns) => (longest_ns, transformed.scale_time()),
+                None => return Ok(()),
+            },
+            Requests::Synthetic(_) | Requests::Threads(_) | Requests::Profile { .. } => return Ok(()),
+        };
+        if self.pacing != Pacing::Open || longest_ns <= room.run_ns as f64 {
+            return Ok(());
+        }
+        let any_drive = SourceContext { logical_sectors: u64::MAX, mapped_sectors: u64::MAX };
+        let mut source = match &self.requests {
+            // A fold to a drive without end changes nothing.
+            Requests::Transformed { transformed, .. } => transformed.source(seed, any_drive.logical_sectors, requests)?,
+            _ => self.source(seed, &any_drive, requests)?,
+        };
+        duration::check(&self.name, source.as_mut(), room, scale_time)
     }
 
     /// Checks that it comes to an end if a run asks for so many requests, or for none in particular.

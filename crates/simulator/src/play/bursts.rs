@@ -1,10 +1,10 @@
 //! Bursts of requests, each of which waits for the completion of the one before and for a time besides.
 
-use super::{Ahead, BATCH, Ending, STANDSTILL, TIME_MARGIN, Watch, too_late, unread};
+use super::{ARRIVAL_MAX, Ahead, BATCH, Ending, STANDSTILL, Watch, too_late, unread};
 use crate::control::Control;
 use tinytail_core::drive::Drive;
 use tinytail_core::observe::{Completion, Observer};
-use tinytail_core::units::{Ns, TIME_MAX};
+use tinytail_core::units::Ns;
 use tinytail_workload::{Arrival, Source, WorkloadError};
 
 /// The burst at hand.
@@ -41,7 +41,7 @@ impl Player<'_> {
             if drive.next_event().is_some_and(|event| event <= due) {
                 break;
             }
-            if due > TIME_MAX - TIME_MARGIN {
+            if due > ARRIVAL_MAX {
                 return Err(too_late(due));
             }
             if self.in_flight == 0 {

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::{Ahead, BATCH, Ending, STANDSTILL, Watch, too_late, unread};
+use super::{ARRIVAL_MAX, Ahead, BATCH, Ending, STANDSTILL, Watch, too_late, unread};
 use crate::control::Control;
 use tinytail_core::drive::Drive;
 use tinytail_core::observe::{Completion, Observer};
-use tinytail_core::units::{Ns, TIME_MAX};
+use tinytail_core::units::Ns;
 use tinytail_workload::{Arrival, Pacing, Streams, WorkloadError};
 
 /// A stream and what of it is outstanding.
@@ -258,7 +258,7 @@ impl<'a> Threads<'a> {
                 self.threads[index].turn(at);
                 continue;
             }
-            if at > TIME_MAX - super::TIME_MARGIN {
+            if at > ARRIVAL_MAX {
                 return Err(too_late(at));
             }
             self.issue(drive, watch, index, at)?;

@@ -265,6 +265,7 @@ impl Transform {
         if let Some(factor) = self.scale_size {
             notes.push(format!("sizes multiplied by {factor}, to whole sectors"));
         }
+        let round_requests = requests;
         let repeat = match (self.repeat, self.repeat_to_requests) {
             (Some(times), _) => {
                 notes.push(format!("played {} times, one after the other", text::grouped(times)));
@@ -288,7 +289,7 @@ impl Transform {
         }
         let burst_gap_ns = bursts.map(|bursts| bursts.gap_ns);
         let (scale_time, scale_size) = (self.scale_time, self.scale_size);
-        Ok(Prepared { window, burst_gap_ns, scale_time, scale_size, repeat, place, critical, requests, notes })
+        Ok(Prepared { window, burst_gap_ns, scale_time, scale_size, repeat, place, critical, requests, round_requests, notes })
     }
 }
 
@@ -318,10 +319,26 @@ pub(crate) struct Prepared {
     critical: bool,
     /// How many requests there will be, if known; fewer if some are clipped.
     requests: Option<u64>,
+    /// How many there are before they are repeated.
+    round_requests: Option<u64>,
     notes: Vec<String>,
 }
 
 impl Prepared {
+    /// A bound of the time from the first request to the last, of a stream that takes so long.
+    fn longest_ns(&self, stream_ns: Ns) -> f64 {
+        let once_ns = self.window.map_or(stream_ns, |window| stream_ns.min(window.to_ns - window.from_ns)) as f64;
+        let requests = self.round_requests.unwrap_or(1).max(1) as f64;
+        let rounds = match self.repeat {
+            Some(Repeat::Times(times)) => times as f64,
+            Some(Repeat::ToRequests(wanted)) => (wanted as f64 / requests).ceil(),
+            None => 1.0,
+        };
+        // Between two rounds is the mean time between requests.
+        let gaps = if rounds > 1.0 { 1.0 + 1.0 / (requests - 1.0).max(1.0) } else { 1.0 };
+        once_ns * self.scale_time.unwrap_or(1.0) * rounds * gaps
+    }
+
     /// Puts the stages around a stream. `name` is whose requests they are, for messages.
     fn source(&self, name: &str, open: Opener, drive_sectors: u64, counts: Arc<Counts>) -> Result<Box<dyn Source>, WorkloadError> {
         let (window, burst_gap_ns) = (self.window, self.burst_gap_ns);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use tinytail_core::commands::{Command, CommandKind};
-use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
+use tinytail_core::units::{Ns, SECTOR_BYTES};
 
 use crate::error::WorkloadError;
 use crate::source::{Arrival, Fitted, Note, Reached, Source};
@@ -152,6 +152,9 @@ impl Placed {
     }
 }
 
+/// The latest time that can be told from others, whatever a run holds.
+const LATEST: Ns = u64::MAX / 2;
+
 /// Saturates, since a drive of unknown size has more bytes than can be counted.
 fn bytes(sectors: u64) -> u64 {
     sectors.saturating_mul(u64::from(SECTOR_BYTES))
@@ -169,7 +172,7 @@ impl Source for Placed {
             let mut kept = start;
             for index in start..start + count {
                 let Arrival { at, mut command, .. } = out[index];
-                if at > TIME_MAX {
+                if at > LATEST {
                     return Err(crate::synthetic::too_late(&self.name));
                 }
                 let of_kind = self.counts.of(command.kind).filter(|_| self.place.fit.is_some());
@@ -343,9 +346,9 @@ mod tests {
 
     #[test]
     fn the_end_of_time_is_a_border() {
-        let error = placed(&times(&[0, TIME_MAX + 1]), Place::default(), 1 << 20).unwrap_err().to_string();
+        let error = placed(&times(&[0, LATEST + 1]), Place::default(), 1 << 20).unwrap_err().to_string();
         assert!(error.contains("arrive later than 26.1 days"), "{error}");
-        assert!(placed(&times(&[0, TIME_MAX]), Place::default(), 1 << 20).is_ok());
+        assert!(placed(&times(&[0, LATEST]), Place::default(), 1 << 20).is_ok());
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tinytail_core::units::SECTOR_BYTES;
+use tinytail_core::units::{Ns, SECTOR_BYTES};
 
 use super::bursts::{self, BurstSummary};
 use super::place::Counts;
@@ -287,6 +287,24 @@ impl Transformed {
             (Measured::Latencies(_), Some(why)) => Measured::OtherLoad(why),
             (found, _) => found,
         }
+    }
+
+    /// A bound of the time from the first request to the last; none of a stand-in, which is made to fit a run.
+    pub(crate) fn longest_ns(&self) -> Option<f64> {
+        let base_ns = match &self.base {
+            Base::Trace(trace) => trace.duration_ns(),
+            Base::Profile(_) => return None,
+            Base::Tenants(tenants) => {
+                let longest_ns = tenants.iter().map(|tenant| tenant.prepared.longest_ns(tenant.trace.duration_ns())).fold(0.0, f64::max);
+                longest_ns as Ns
+            }
+        };
+        Some(self.prepared.as_ref()?.longest_ns(base_ns))
+    }
+
+    /// The factor of times.
+    pub(crate) fn scale_time(&self) -> f64 {
+        self.transform.scale_time.unwrap_or(1.0)
     }
 
     /// Whether it makes bursts.
