@@ -8,7 +8,9 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
+use lzma_rust2::{XzOptions, XzWriter};
 use serde::Serialize;
 use tempfile::NamedTempFile;
 use tinytail_core::commands::Command;
@@ -66,7 +68,12 @@ enum Out {
     Plain(BufWriter<File>),
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
     Gzip(GzEncoder<BufWriter<File>>),
+    Bzip2(BzEncoder<BufWriter<File>>),
+    Xz(Box<XzWriter<BufWriter<File>>>),
 }
+
+/// As `xz` compresses by itself.
+const XZ_PRESET: u32 = 6;
 
 impl Out {
     fn new(file: File, compression: Compression) -> io::Result<Self> {
@@ -75,6 +82,8 @@ impl Out {
             Compression::None => Self::Plain(out),
             Compression::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(out, 0)?),
             Compression::Gzip => Self::Gzip(GzEncoder::new(out, flate2::Compression::default())),
+            Compression::Bzip2 => Self::Bzip2(BzEncoder::new(out, bzip2::Compression::best())),
+            Compression::Xz => Self::Xz(Box::new(XzWriter::new(out, XzOptions::with_preset(XZ_PRESET))?)),
         })
     }
 
@@ -83,6 +92,8 @@ impl Out {
             Self::Plain(out) => out.write_all(text),
             Self::Zstd(out) => out.write_all(text),
             Self::Gzip(out) => out.write_all(text),
+            Self::Bzip2(out) => out.write_all(text),
+            Self::Xz(out) => out.write_all(text),
         }
     }
 
@@ -91,6 +102,8 @@ impl Out {
             Self::Plain(mut out) => out.flush(),
             Self::Zstd(out) => out.finish()?.flush(),
             Self::Gzip(out) => out.finish()?.flush(),
+            Self::Bzip2(out) => out.finish()?.flush(),
+            Self::Xz(out) => out.finish()?.flush(),
         }
     }
 }
@@ -100,12 +113,14 @@ fn compression_of(path: &Path) -> Compression {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("zst") => Compression::Zstd,
         Some("gz") => Compression::Gzip,
+        Some("bz2") => Compression::Bzip2,
+        Some("xz") => Compression::Xz,
         _ => Compression::None,
     }
 }
 
 impl TraceFile {
-    /// Begins a trace, compressed with zstd or gzip if its name ends in `.zst` or `.gz`. Files that are there are replaced only
+    /// Begins a trace, compressed as its name says that ends in `.zst`, `.gz`, `.bz2` or `.xz`. Files that are there are replaced only
     /// by `force`, and not before the end.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a trace file is packed in: gzip or zstd, and inside of it, or without it, a tar archive of one file.
+//! What a trace file is packed in: gzip, zstd, bzip2 or xz, and inside of it, or without it, a tar archive of one file.
 
 use std::fmt;
 use std::io::{self, BufReader, Chain, Cursor, Read};
@@ -18,19 +18,31 @@ pub enum Compression {
     Zstd,
     /// Gzip.
     Gzip,
+    /// Bzip2.
+    Bzip2,
+    /// Xz.
+    Xz,
 }
 
 impl Compression {
-    /// How it is written: `none`, `zstd` or `gzip`.
+    /// How it is written: `none`, `zstd`, `gzip`, `bzip2` or `xz`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Zstd => "zstd",
             Self::Gzip => "gzip",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
         }
     }
 }
+
+/// So many bytes tell how a file is compressed.
+const MAGIC_BYTES: usize = 10;
+
+/// The most memory for unpacking xz, in KiB. `xz -9` needs 65 MiB; without the limit, the size stated in a damaged file would hold.
+const XZ_KIB_MAX: u32 = 512 * 1024;
 
 /// A block of a tar archive: a header takes one, and every file ends at the end of one.
 const BLOCK_BYTES: usize = 512;
@@ -55,11 +67,20 @@ enum Decompressed {
     None(Replayed<WatchedFile>),
     Zstd(zstd::stream::read::Decoder<'static, BufReader<Replayed<WatchedFile>>>),
     Gzip(flate2::bufread::MultiGzDecoder<BufReader<Replayed<WatchedFile>>>),
+    Bzip2(bzip2::bufread::MultiBzDecoder<BufReader<Replayed<WatchedFile>>>),
+    Xz(Box<lzma_rust2::XzReader<BufReader<Replayed<WatchedFile>>>>),
 }
 
 /// Whether a file that begins so is of Zstandard: a frame of it, or one to be skipped, with which `pzstd` begins.
 fn is_zstd(head: &[u8]) -> bool {
-    matches!(head, [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18])
+    matches!(head, [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
+}
+
+/// Whether a file that begins so is of bzip2: its mark with the size of its blocks, and that of a block or of the end.
+fn is_bzip2(head: &[u8]) -> bool {
+    const BLOCK: [u8; 6] = [0x31, 0x41, 0x59, 0x26, 0x53, 0x59];
+    const END: [u8; 6] = [0x17, 0x72, 0x45, 0x38, 0x50, 0x90];
+    matches!(head, [b'B', b'Z', b'h', b'1'..=b'9', mark @ ..] if *mark == BLOCK || *mark == END)
 }
 
 /// Reads up to `bytes` bytes and puts them back in front.
@@ -72,12 +93,17 @@ fn replayed<R: Read>(mut reader: R, bytes: usize) -> io::Result<(Vec<u8>, Replay
 impl Content {
     /// Opens a file and finds out what it is packed in.
     pub(crate) fn open(content: &TraceContent) -> io::Result<Self> {
-        let (head, file) = replayed(content.open()?, 4)?;
+        let (head, file) = replayed(content.open()?, MAGIC_BYTES)?;
         let buffered = |file| BufReader::with_capacity(1 << 16, file);
         let (compression, decompressed) = if is_zstd(&head) {
             (Compression::Zstd, Decompressed::Zstd(zstd::stream::read::Decoder::with_buffer(buffered(file))?))
         } else if head.starts_with(&[0x1f, 0x8b]) {
             (Compression::Gzip, Decompressed::Gzip(flate2::bufread::MultiGzDecoder::new(buffered(file))))
+        } else if is_bzip2(&head) {
+            (Compression::Bzip2, Decompressed::Bzip2(bzip2::bufread::MultiBzDecoder::new(buffered(file))))
+        } else if head.starts_with(b"\xfd7zXZ\0") {
+            let reader = lzma_rust2::XzReader::new_mem_limit(buffered(file), true, XZ_KIB_MAX);
+            (Compression::Xz, Decompressed::Xz(Box::new(reader)))
         } else {
             (Compression::None, Decompressed::None(file))
         };
@@ -139,6 +165,8 @@ impl Read for Decompressed {
             Self::None(reader) => reader.read(buffer),
             Self::Zstd(reader) => reader.read(buffer),
             Self::Gzip(reader) => reader.read(buffer),
+            Self::Bzip2(reader) => reader.read(buffer),
+            Self::Xz(reader) => reader.read(buffer),
         }
     }
 }

@@ -186,7 +186,7 @@ pub(crate) fn sidecar_paths(trace: &Path) -> Vec<PathBuf> {
         PathBuf::from(name)
     };
     let mut paths = vec![with_toml(trace)];
-    if trace.extension().is_some_and(|extension| extension == "zst" || extension == "gz") {
+    if trace.extension().is_some_and(|extension| ["zst", "gz", "bz2", "xz"].iter().any(|known| extension == *known)) {
         paths.push(with_toml(&trace.with_extension("")));
     }
     paths
