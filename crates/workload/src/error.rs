@@ -58,7 +58,7 @@ pub enum WorkloadError {
     /// A trace that is not text.
     #[error(
         "{path}, line {line}: found {found}, expected text; \
-         this is a binary file, or compressed by something other than zstd and gzip (of binary traces, only VSCSI is known)"
+         this is a binary file, or compressed by something other than zstd, gzip, bzip2 and xz (of binary traces, only VSCSI is known)"
     )]
     Binary {
         /// The file.
@@ -67,6 +67,18 @@ pub enum WorkloadError {
         line: u64,
         /// The bytes that are not text.
         found: String,
+    },
+    /// A line of a trace, not its first, that is not text.
+    #[error("{path}, line {line}: found {found}, expected text{advice}")]
+    NotText {
+        /// The file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The bytes that are not text.
+        found: String,
+        /// What can be done about it, as the end of the sentence, or nothing.
+        advice: String,
     },
     /// A line, or a binary record, of a trace that is not what its format says.
     #[error("{path}, {at}, {place}: found {found}, expected {expected}")]
@@ -81,6 +93,28 @@ pub enum WorkloadError {
         found: String,
         /// What may be there.
         expected: String,
+    },
+    /// A trace of which several lines, or records, are not what its format says.
+    #[error("{path}: {count} faulty:{kinds}\n{advice}")]
+    Faulty {
+        /// The file.
+        path: String,
+        /// How many of how many lines or records, and a verb.
+        count: String,
+        /// One line for each kind of fault: the first that has it, and how many do.
+        kinds: String,
+        /// What can be done about them, as a sentence.
+        advice: String,
+    },
+    /// A file of another kind, which is well known.
+    #[error("{path}: this is {what}; {remedy}")]
+    Foreign {
+        /// The file.
+        path: String,
+        /// What it is.
+        what: &'static str,
+        /// What can be done with it.
+        remedy: String,
     },
     /// A binary trace whose last record is not whole.
     #[error("{path}, record {record}: found {found} bytes, expected {expected}: the file is cut off")]
@@ -265,6 +299,18 @@ impl Position {
     pub fn number(self) -> u64 {
         match self {
             Self::Line(number) | Self::Record(number) => number,
+        }
+    }
+}
+
+impl Position {
+    /// What so many of them are called.
+    pub(crate) fn unit(self, count: u64) -> &'static str {
+        match (self, count) {
+            (Self::Line(_), 1) => "line",
+            (Self::Line(_), _) => "lines",
+            (Self::Record(_), 1) => "record",
+            (Self::Record(_), _) => "records",
         }
     }
 }

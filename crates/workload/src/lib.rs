@@ -47,7 +47,7 @@ pub use read::{read_text, set_text};
 pub use reading::{Reading, Seen, Watch};
 pub use source::{Arrival, Fitted, Note, Reached, Source, SourceContext};
 pub use streams::{Pacing, Pulses, Stream, Streams, Timing};
-pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
+pub use trace::units::{AddressUnit, Code, DeviceName, Event, OpCodes, SkipFaulty, TimeUnit};
 pub use trace::{CoarseTimes, Columns, Trace, TraceOptions};
 pub use trace_file::{Converted, Recorded, TraceFile};
 pub use transform::{BurstGap, BurstSummary, Fit, MeanGap, Transform};

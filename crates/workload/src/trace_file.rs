@@ -160,7 +160,7 @@ impl TraceFile {
         self.text.clear();
         for &(at, request) in requests {
             let (sector, sectors, code) = match request {
-                Recorded::Command(command) => (command.sector, command.sectors, self.ops.code(command.kind)),
+                Recorded::Command(command) => (command.sector, command.sectors, self.ops.code_of(command.kind)),
                 Recorded::Flush => (0, 0, self.ops.flush_code()),
             };
             let code = code.expect("these codes have a word for everything");

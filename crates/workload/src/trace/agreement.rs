@@ -90,10 +90,10 @@ impl Said<'_> {
         let title = text::quoted(self.title);
         let other_unit = match (role, name.unit) {
             (_, None) => None,
-            (Role::Time, Some(unit)) => columns.time_unit.filter(|own| unit != Unit::Time(*own)).map(TimeUnit::name),
-            (Role::Latency, Some(unit)) => columns.latency_unit.filter(|own| unit != Unit::Time(*own)).map(TimeUnit::name),
-            (Role::Lba, Some(unit)) => columns.lba_unit.filter(|own| !is_in(unit, *own)).map(AddressUnit::name),
-            (Role::Len, Some(unit)) => columns.len_unit.filter(|own| !is_in(unit, *own)).map(AddressUnit::name),
+            (Role::Time, Some(unit)) => columns.time_unit.filter(|own| unit != Unit::Time(*own)).map(|own| own.to_string()),
+            (Role::Latency, Some(unit)) => columns.latency_unit.filter(|own| unit != Unit::Time(*own)).map(|own| own.to_string()),
+            (Role::Lba, Some(unit)) => columns.lba_unit.filter(|own| !is_in(unit, *own)).map(|own| own.to_string()),
+            (Role::Len, Some(unit)) => columns.len_unit.filter(|own| !is_in(unit, *own)).map(|own| own.to_string()),
             (Role::Op | Role::Device | Role::Flush, Some(_)) => return found.contradictions.push(self.misplaced()),
         };
         if let (Some(unit), Some(own_unit)) = (name.unit, other_unit) {
@@ -126,7 +126,8 @@ fn is_in(unit: Unit, own: AddressUnit) -> bool {
     match unit {
         Unit::Space(unit) => unit == own,
         Unit::Blocks => own == AddressUnit::Sectors,
-        Unit::Time(_) | Unit::Pages | Unit::Sized(_) => false,
+        Unit::Sized(bytes) => bytes == u64::from(own.bytes()),
+        Unit::Time(_) | Unit::Pages => false,
     }
 }
 

@@ -7,7 +7,8 @@
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
-use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
+use crate::trace::iso8601;
+use crate::trace::units::{AddressUnit, Code, OpCodes, TimeUnit};
 use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 
 const NAMES: [&str; 5] = ["time", "device", "address", "size", "op"];
@@ -35,7 +36,8 @@ pub const FORMAT: Format = Format {
 /// Five words of which the first four are numbers: that is no other format's line.
 fn sniff(line: &str) -> bool {
     let number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    fields::columns(line.split_ascii_whitespace(), NAMES).is_ok_and(|words| words[..4].iter().all(|word| number(word)))
+    fields::columns(line.split_ascii_whitespace(), NAMES)
+        .is_ok_and(|words| (number(words[0]) || iso8601::is_time(words[0])) && words[1..4].iter().all(|word| number(word)))
 }
 
 struct Ascii {
@@ -59,11 +61,17 @@ impl Parser for Ascii {
         let device = fields::device(words[1], column(1))?;
         let address = Amount::new(words[2], self.address_unit, column(2))?;
         let size = Amount::new(words[3], self.address_unit, column(3))?;
-        let op = self.ops.op(words[4]);
+        let op = match self.ops.code(words[4]) {
+            Some(Code::Op(op)) => Some(op),
+            Some(Code::Ignored(place)) => return Ok(Parsed::Ignored(place)),
+            None => None,
+        };
         // A flush has neither address nor size; both columns are numbers all the same.
         let (sector, sectors) = if op == Some(Op::Flush) { (0, 0) } else { fields::extent(address, size)? };
-        let op =
-            op.ok_or_else(|| Fault::new(column(4), words[4], format!("an operation code, {} (other codes can be given)", self.ops)))?;
+        let op = op.ok_or_else(|| {
+            let expected = format!("an operation code, {}; `--ops` gives others, as read=1,2,write=0,ignore=3", self.ops);
+            Fault::new(column(4), words[4], expected)
+        })?;
         Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
     }
 }
@@ -150,7 +158,7 @@ mod tests {
         ) {
             let ops = OpCodes::default();
             let kind = if read { CommandKind::Read } else { CommandKind::Write };
-            let line = format!("{time} {device} {sector} {sectors} {}", ops.code(kind).unwrap());
+            let line = format!("{time} {device} {sector} {sectors} {}", ops.code_of(kind).unwrap());
             let record = Record { time_ns: i128::from(time) * 1_000, device, op: kind.into(), sector, sectors, latency_ns: None };
             prop_assert_eq!(parse(&line), Ok(Parsed::Request(record)));
         }

@@ -3,14 +3,15 @@
 //!
 //! A request has several events, from Q (queued) over I (inserted) and D (issued) to C (completed); requests are taken from
 //! one of them, D unless Q or I is asked for, and its latency is the time from there to C. Times are seconds with nine decimals, addresses and sizes are sectors of 512
-//! bytes. The letters of `rwbs` begin with what the request does, perhaps after an F for a flush before it: R reads, W
-//! writes, D discards, F flushes; a write with a flush before it is a write. The output merges one stream per CPU and is
+//! bytes. The letters of `rwbs` are those of [`rwbs`](super::rwbs). A write with a flush before it is a write, and where it has
+//! no data a flush. The output merges one stream per CPU and is
 //! slightly out of order. The statistics at its end are passed over.
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
+use crate::trace::rwbs::{self, Rwbs};
 use crate::trace::units::{AddressUnit, Event, TimeUnit};
-use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Time};
+use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 
 const NAMES: [&str; 10] = ["major,minor", "cpu", "sequence", "time", "pid", "event", "rwbs", "sector", "+", "sectors"];
 
@@ -29,19 +30,22 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: None,
     events: &[Event::Issued, Event::Queued, Event::Inserted],
-    latency: |settings| {
-        Some(match settings.event {
-            Some(Event::Queued) => "from the kernel's queue to completion (Q to C)",
-            Some(Event::Inserted) => "from the scheduler to completion (I to C)",
-            Some(Event::Issued) | None => "from issue to the driver to completion (D to C)",
-        })
-    },
+    latency,
     order: Order::RoughlyTime,
     reader: Reader::Lines {
         sniff,
         parser: |settings| Box::new(Blkparse { event: settings.event.unwrap_or(Event::Issued).name(), in_statistics: false }),
     },
 };
+
+/// What the latencies of the kernel's events are.
+pub(super) fn latency(settings: &Settings) -> Option<&'static str> {
+    Some(match settings.event {
+        Some(Event::Queued) => "from the kernel's queue to completion (Q to C)",
+        Some(Event::Inserted) => "from the scheduler to completion (I to C)",
+        Some(Event::Issued) | None => "from issue to the driver to completion (D to C)",
+    })
+}
 
 /// Every action that blkparse knows, and what it is called when it is passed over.
 const ACTIONS: [(&str, &str); 18] = [
@@ -95,27 +99,15 @@ struct Blkparse {
     in_statistics: bool,
 }
 
-/// What a request does, from its letters; none if it does nothing to data.
-fn op(rwbs: &str) -> Result<Option<Op>, Fault> {
-    let flushes_before = rwbs.len() > 1 && rwbs.starts_with('F');
-    let letters = if flushes_before { &rwbs[1..] } else { rwbs };
-    let fault = || Fault::new(column(6), rwbs, "letters that begin with R, W, D, F or N, perhaps after an F");
-    if !rwbs.bytes().all(|byte| byte.is_ascii_uppercase()) {
-        return Err(fault());
-    }
-    match letters.bytes().next() {
-        Some(b'R') => Ok(Some(Op::Read)),
-        Some(b'W') => Ok(Some(Op::Write)),
-        Some(b'D') => Ok(Some(Op::Trim)),
-        Some(b'F') => Ok(Some(Op::Flush)),
-        Some(b'N') => Ok(flushes_before.then_some(Op::Flush)),
-        _ => Err(fault()),
-    }
+/// What a request does, from its letters.
+fn letters(word: &str) -> Result<Rwbs, Fault> {
+    let expected = "letters such as R, WS or FWFS: an operation, R, W, D, F or N, perhaps after an F, and marks after it";
+    rwbs::read(word).ok_or_else(|| Fault::new(column(6), word, expected))
 }
 
 /// The completion that the rest of a line tells of, from the letters on: that of a request with data, and without an error.
 fn completion(time_ns: i128, device: u32, [rwbs, sector, plus, sectors, error]: [Option<&str>; 5]) -> Option<Record> {
-    let op = op(rwbs?).ok()?.filter(|op| *op != Op::Flush)?;
+    let op = rwbs::read(rwbs?)?.op.filter(|op| *op != Op::Flush)?;
     if plus != Some("+") || error != Some("[0]") {
         return None;
     }
@@ -155,14 +147,13 @@ impl Parser for Blkparse {
         if (WRAP_NS - EARLY_NS_MAX..WRAP_NS).contains(&time_ns) {
             return Ok(Parsed::Other("events from before the trace's clock (by wrapped times)"));
         }
-        let op = op(next(6)?)?;
+        let Rwbs { op, flushes_before } = letters(next(6)?)?;
+        let flush = Parsed::Request(Record { time_ns, device, op: Op::Flush, sector: 0, sectors: 0, latency_ns: None });
         let place = next(7)?;
         if place.starts_with('[') {
             // Without sectors it moves no data.
-            return Ok(match op {
-                Some(Op::Flush) => Parsed::Request(Record { time_ns, device, op: Op::Flush, sector: 0, sectors: 0, latency_ns: None }),
-                _ => Parsed::Other("requests without sectors"),
-            });
+            let flushes = op == Some(Op::Flush) || flushes_before;
+            return Ok(if flushes { flush } else { Parsed::Other("requests without sectors") });
         }
         let plus = next(8)?;
         if plus.starts_with('(') {
@@ -173,8 +164,9 @@ impl Parser for Blkparse {
         }
         let sectors = next(9)?;
         let Some(op) = op else { return Ok(Parsed::Other("requests other than reads and writes")) };
-        if op == Op::Flush {
-            return Ok(Parsed::Request(Record { time_ns, device, op, sector: 0, sectors: 0, latency_ns: None }));
+        // A flush before nothing is one.
+        if op == Op::Flush || flushes_before && sectors == "0" {
+            return Ok(flush);
         }
         let address = Amount::new(place, AddressUnit::Sectors, column(7))?;
         let (sector, sectors) = fields::extent(address, Amount::new(sectors, AddressUnit::Sectors, column(9))?)?;
@@ -200,7 +192,7 @@ mod tests {
     }
 
     fn parsed_op(rwbs: &str) -> Option<Op> {
-        op(rwbs).unwrap()
+        letters(rwbs).unwrap().op
     }
 
     #[test]
@@ -235,6 +227,8 @@ mod tests {
         let flush = Record { time_ns: 1_000_000_000, device: 8 << 20, op: Op::Flush, sector: 0, sectors: 0, latency_ns: None };
         assert_eq!(parse("8,0 1 2 1.0 7 D FN [kworker]"), Ok(Parsed::Request(flush)));
         assert_eq!(parse("8,0 1 2 1.0 7 D FF 0 + 0 [kworker]"), Ok(Parsed::Request(flush)));
+        assert_eq!(parse("8,0 1 2 1.0 7 D FW 0 + 0 [kworker]"), Ok(Parsed::Request(flush)));
+        assert_eq!(parse("8,0 1 2 1.0 7 D FWS [kworker]"), Ok(Parsed::Request(flush)));
         assert_eq!(parse("8,0 1 2 1.0 7 D N [x]"), Ok(Parsed::Other("requests without sectors")));
         assert_eq!(parse("8,0 1 2 1.0 7 D R 36 (12 00 00 00 24 00 ..) [smartctl]"), Ok(Parsed::Other("packet commands")));
         assert_eq!(parse("8,0 1 2 1.0 7 D N 8 + 8 [x]"), Ok(Parsed::Other("requests other than reads and writes")));
@@ -281,7 +275,7 @@ mod tests {
                 ("4096,0 3 5 0.1 3645 D R 8 + 8 [x]", 1, "`4096`", "below 4,096"),
                 ("8,16 3 5 zero 3645 D R 8 + 8 [x]", 4, "`zero`", "a time in s"),
                 ("8,16 3 5 0.1 3645 Y R 8 + 8 [x]", 6, "`Y`", "an event of blkparse"),
-                ("8,16 3 5 0.1 3645 D Q 8 + 8 [x]", 7, "`Q`", "letters that begin"),
+                ("8,16 3 5 0.1 3645 D Q 8 + 8 [x]", 7, "`Q`", "letters such as"),
                 ("8,16 3 5 0.1 3645 D R x + 8 [x]", 8, "`x`", "whole number"),
                 ("8,16 3 5 0.1 3645 D R 18014398509481984 + 8 [x]", 8, "`18014398509481984`", "below 2^63"),
                 ("8,16 3 5 0.1 3645 D R 8 - 8 [x]", 9, "`-`", "`+` between"),

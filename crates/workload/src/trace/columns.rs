@@ -4,6 +4,7 @@
 //! the header line: `time=3:us,op=Type,lba=Offset:bytes,len=Size:bytes`. A unit that is said nowhere is asked for, never
 //! guessed; only the proposal that an error makes has one, and says that it is an assumption.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use tinytail_config::did_you_mean;
@@ -14,7 +15,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::Column;
 use crate::text;
 use crate::trace::fields::{self, Amount, Fault};
-use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
+use crate::trace::iso8601;
+use crate::trace::rwbs::{self, Rwbs};
+use crate::trace::units::{AddressUnit, BLOCKS, Code, OpCodes, TimeUnit};
 use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 
 /// The name of the format that a mapping of columns is read by.
@@ -146,18 +149,27 @@ impl Columns {
     /// The same mapping with these units, where it has them.
     pub(crate) fn with_units(&self, time: Option<TimeUnit>, address: Option<AddressUnit>) -> String {
         let unit_of = |role: Role| match role {
-            Role::Time => self.time_unit.or(time).map(|unit| unit.name()),
-            Role::Lba => self.lba_unit.or(address).map(|unit| unit.name()),
-            Role::Len => self.len_unit.or(address).map(|unit| unit.name()),
-            Role::Latency => self.latency_unit.map(|unit| unit.name()),
+            Role::Time => self.time_unit.or(time).map(|unit| unit.to_string()),
+            Role::Lba => self.lba_unit.or(address).map(|unit| unit.to_string()),
+            Role::Len => self.len_unit.or(address).map(|unit| unit.to_string()),
+            Role::Latency => self.latency_unit.map(|unit| unit.to_string()),
             Role::Op | Role::Device | Role::Flush => None,
         };
         let part = |part: &str| {
-            let bare = part.trim().rsplit_once(':').map_or(part.trim(), |(bare, _)| bare);
+            let (bare, _) = without_unit(part.trim());
             let role = Role::of(bare.split_once('=').map_or(bare, |(role, _)| role));
             role.and_then(unit_of).map_or_else(|| part.trim().to_owned(), |unit| format!("{bare}:{unit}"))
         };
         self.written.split(',').map(part).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// A part of a mapping, and the unit behind it, which may have a colon of its own: `lba:blocks:4096`.
+fn without_unit(part: &str) -> (&str, Option<&str>) {
+    let Some((bare, unit)) = part.rsplit_once(':') else { return (part, None) };
+    match bare.rsplit_once(':') {
+        Some((shorter, BLOCKS)) => (shorter.trim(), Some(part[shorter.len() + 1..].trim())),
+        _ => (bare.trim(), Some(unit.trim())),
     }
 }
 
@@ -187,7 +199,7 @@ impl FromStr for Columns {
             if matches!(part, "" | "-" | "_") && !by_name {
                 continue;
             }
-            let (bare, unit) = part.rsplit_once(':').map_or((part, None), |(bare, unit)| (bare.trim(), Some(unit.trim())));
+            let (bare, unit) = without_unit(part);
             let (word, place) = match bare.split_once('=') {
                 Some((_, "")) => return fault(format!("{} names no column", text::quoted(part))),
                 Some((word, place)) => (word.trim(), place.trim().parse().map_or_else(|_| Place::Name(place.trim().into()), Place::Number)),
@@ -211,6 +223,7 @@ impl FromStr for Columns {
                 Role::Time => unit.parse().map(|unit| columns.time_unit = Some(unit)),
                 Role::Lba => unit.parse().map(|unit| columns.lba_unit = Some(unit)),
                 Role::Len => unit.parse().map(|unit| columns.len_unit = Some(unit)),
+                Role::Latency if unit == TimeUnit::Iso8601.name() => Err("a latency is a number of a unit, such as us".into()),
                 Role::Latency => unit.parse().map(|unit| columns.latency_unit = Some(unit)),
                 Role::Op | Role::Device | Role::Flush => Err(format!("{} has no unit", role.name())),
             };
@@ -307,16 +320,22 @@ pub(super) fn header_names(line: &str) -> Vec<String> {
     names
 }
 
-/// What a word says that a request does.
-pub(super) fn op(word: &str) -> Option<Op> {
+/// What a word says that a request does: a usual word for it, or Linux's letters.
+pub(super) fn op(word: &str) -> Option<Rwbs> {
     const WORDS: [(Op, &[&str]); 4] = [
-        (Op::Read, &["r", "read", "rd", "rs", "ra", "rm"]),
-        (Op::Write, &["w", "write", "wr", "ws", "wm", "wfs", "fwfs", "fws"]),
-        (Op::Trim, &["d", "t", "trim", "discard", "unmap", "ds"]),
+        (Op::Read, &["r", "read", "rd"]),
+        (Op::Write, &["w", "write", "wr"]),
+        (Op::Trim, &["d", "t", "trim", "discard", "unmap"]),
         (Op::Flush, &["f", "flush", "sync", "fsync"]),
     ];
     let is_one = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
-    WORDS.into_iter().find_map(|(op, words)| is_one(words).then_some(op))
+    let by_word = WORDS.into_iter().find_map(|(op, words)| is_one(words).then_some(Rwbs { op: Some(op), flushes_before: false }));
+    by_word.or_else(|| rwbs::read(word)).or_else(|| rwbs::read(&word.to_ascii_uppercase()).filter(|_| word.len() > 1 && is_lower(word)))
+}
+
+/// Some write the letters small.
+fn is_lower(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// Reads lines by a mapping whose units are known.
@@ -329,6 +348,8 @@ pub(super) struct Delimited {
     device_names: Vec<String>,
     /// Requests whose address in bytes is that of no sector.
     within_sectors: u64,
+    /// Whether a column has not been found by its name.
+    is_lost: bool,
 }
 
 impl Delimited {
@@ -340,6 +361,7 @@ impl Delimited {
             devices: FxHashMap::default(),
             device_names: Vec::new(),
             within_sectors: 0,
+            is_lost: false,
         }
     }
 
@@ -394,20 +416,49 @@ impl Delimited {
         number
     }
 
-    fn op(&self, word: &str) -> Result<Op, Fault> {
+    /// What a word means: by the codes that were given, or as everybody understands it.
+    fn code(&self, word: &str) -> Result<Meaning, Fault> {
         let codes = self.columns.as_ref().and_then(|columns| columns.codes.as_ref());
+        let usual = || op(word).map(|found| found.op.map_or(Meaning::Nothing, |op| Meaning::Op(op, found.flushes_before)));
         let found = match codes {
-            Some(codes) => codes.op(word),
-            None => op(word),
+            Some(codes) => match codes.code(word) {
+                Some(Code::Op(op)) => Some(Meaning::Op(op, false)),
+                Some(Code::Ignored(place)) => Some(Meaning::Ignored(place)),
+                None if codes.has_reads_and_writes() => None,
+                None => usual(),
+            },
+            None => usual(),
         };
         found.ok_or_else(|| {
             let expected = match codes {
-                Some(codes) => format!("an operation code, {codes}"),
-                None => "a word for read, write, trim or flush, such as R or W; other codes are given, as in --ops write=0,read=1".into(),
+                Some(codes) if codes.has_reads_and_writes() => {
+                    format!("an operation code, {codes}; `--ops` may have several for one, as read=1,2, and ignore=3,4 leaves others out")
+                }
+                _ => "a word for read, write, trim or flush, such as R or W; other codes are given, as in --ops write=0,read=1,2,ignore=3"
+                    .into(),
             };
             Fault::new(self.column(Role::Op), word, expected)
         })
     }
+
+    /// The field with the time. A date may stand in a column of its own before it.
+    fn time_field<'a>(&self, delimiter: Delimiter, line: &'a str, field: &'a str) -> Cow<'a, str> {
+        if self.time_unit != TimeUnit::Iso8601 || !iso8601::is_date(field) {
+            return field.into();
+        }
+        let at = self.found.and_then(|(_, at)| at[Role::Time as usize]).unwrap_or(0);
+        delimiter.split(line).nth(at + 1).map_or(field.into(), |time| format!("{field}T{time}").into())
+    }
+}
+
+/// What a word in the column of operations means.
+enum Meaning {
+    /// An operation, and whether a flush goes before it.
+    Op(Op, bool),
+    /// That the request is left out.
+    Ignored(usize),
+    /// Nothing that a drive has a command for.
+    Nothing,
 }
 
 fn no_such_column(role: Role, wanted: &str, names: &[&str]) -> Fault {
@@ -442,8 +493,12 @@ fn amount(field: &str, unit: Option<AddressUnit>, column: Column) -> Result<Amou
 
 impl Parser for Delimited {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
-        if self.found.is_none() && self.begin(line)? {
-            return Ok(Parsed::Other("header lines"));
+        if self.found.is_none() {
+            let begun = self.begin(line);
+            self.is_lost = begun.is_err();
+            if begun? {
+                return Ok(Parsed::Other("header lines"));
+            }
         }
         if line.starts_with('#') {
             return Ok(Parsed::Other("comment lines"));
@@ -463,15 +518,22 @@ impl Parser for Delimited {
             let expected = format!("at least {} columns", at.into_iter().flatten().max().map_or(1, |index| index + 1));
             return Err(Fault { column: self.column(role), found: fields::END_OF_LINE.into(), expected });
         }
-        let op = self.op(words[Role::Op as usize])?;
+        let (op, flushes_before) = match self.code(words[Role::Op as usize])? {
+            Meaning::Op(op, flushes_before) => (op, flushes_before),
+            Meaning::Ignored(place) => return Ok(Parsed::Ignored(place)),
+            Meaning::Nothing => return Ok(Parsed::Other("requests other than reads and writes")),
+        };
         let time_ns = match at[Role::Time as usize] {
-            Some(_) => fields::time_ns(words[Role::Time as usize], self.time_unit, self.column(Role::Time))?,
+            Some(_) => {
+                let field = self.time_field(delimiter, line, words[Role::Time as usize]);
+                fields::time_ns(&field, self.time_unit, self.column(Role::Time))?
+            }
             None => 0,
         };
         let (lba_unit, len_unit) = self.columns.as_ref().map_or((None, None), |columns| (columns.lba_unit, columns.len_unit));
         let len = words[Role::Len as usize];
         // A write with a flush before it is a write.
-        let flushes = flag(words[Role::Flush as usize], self.column(Role::Flush))? && matches!(len, "" | "0");
+        let flushes = (flag(words[Role::Flush as usize], self.column(Role::Flush))? || flushes_before) && matches!(len, "" | "0");
         let op = if flushes { Op::Flush } else { op };
         let (sector, sectors) = match op {
             // A flush has neither address nor size.
@@ -493,6 +555,10 @@ impl Parser for Delimited {
 
     fn device_name(&self, device: u32) -> String {
         self.device_names.get(device as usize).cloned().unwrap_or_else(|| device.to_string())
+    }
+
+    fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     fn time_column(&self) -> Option<Column> {

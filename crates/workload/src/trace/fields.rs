@@ -3,6 +3,7 @@
 use crate::error::Column;
 use crate::text;
 use crate::trace::Op;
+use crate::trace::iso8601;
 use crate::trace::units::{AddressUnit, TimeUnit};
 use tinytail_core::units::{Ns, SECTOR_BYTES};
 
@@ -125,6 +126,9 @@ pub(crate) fn linux_device_name(device: u32) -> String {
 
 /// A time, as a whole number or a decimal fraction of a unit, in nanoseconds. What is below a nanosecond is cut off.
 pub(crate) fn time_ns(field: &str, unit: TimeUnit, column: Column) -> Result<i128, Fault> {
+    if unit == TimeUnit::Iso8601 {
+        return iso8601::time_ns(field, column);
+    }
     let bytes = field.as_bytes();
     let (whole, fraction) = match bytes.iter().position(|byte| *byte == b'.') {
         Some(point) => (&bytes[..point], &bytes[point + 1..]),
@@ -158,6 +162,10 @@ fn no_time(field: &str, unit: TimeUnit, column: Column) -> Fault {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     if digits(whole) && digits(fraction) {
         return Fault::new(column, field, "a time below 2^64 units");
+    }
+    if iso8601::is_time(field) {
+        let expected = format!("a time in {unit}; this one is as in ISO 8601, whose unit is called iso8601 (--time-unit, or time:iso8601)");
+        return Fault::new(column, field, expected);
     }
     Fault::new(column, field, format!("a time in {unit}, 0 or more, such as 12 or 12.5"))
 }

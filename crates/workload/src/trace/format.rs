@@ -99,6 +99,11 @@ pub trait Parser: Send {
     /// Names the column that is not what the format says.
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault>;
 
+    /// Whether the fault that was found last keeps every other line from being read.
+    fn is_lost(&self) -> bool {
+        false
+    }
+
     /// Where times stand in this trace, if that is not the same in all of the format.
     fn time_column(&self) -> Option<Column> {
         None
@@ -129,6 +134,8 @@ pub enum Parsed {
     Issued(Record),
     /// That a request has completed, or a part of it, or several that were merged; with the time of that.
     Completed(Record),
+    /// A request that is left out by its operation code, as was said; with the number of the code among those that are.
+    Ignored(usize),
     /// Something else that belongs there, by what it is called in the plural.
     Other(&'static str),
 }

@@ -14,6 +14,14 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// A line longer than this is no line of a trace; without the limit a binary file would be read into memory.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
+/// A line of a trace file.
+pub(crate) enum Line<'a> {
+    /// Text, without surrounding white space.
+    Text(&'a str),
+    /// What is no text, by what was found in it.
+    Bytes(String),
+}
+
 /// Reads a trace file line by line, or record by record, holding one at a time.
 pub(crate) struct Input {
     content: TraceContent,
@@ -67,8 +75,21 @@ impl Input {
         Ok(head)
     }
 
-    /// The next line that is not blank, without surrounding white space, and its position.
-    pub(crate) fn next_line(&mut self) -> Result<Option<(Position, &str)>, WorkloadError> {
+    /// The line that was read last, as far as it is text, without surrounding white space.
+    pub(crate) fn last_line(&self) -> &str {
+        let valid = match std::str::from_utf8(&self.buffer) {
+            Ok(line) => line,
+            Err(error) => std::str::from_utf8(&self.buffer[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        valid.trim()
+    }
+
+    /// The next line that is not blank, and its position.
+    ///
+    /// # Errors
+    /// A file that can't be read, or whose first line is no text.
+    #[inline]
+    pub(crate) fn next_line(&mut self) -> Result<Option<(Position, Line<'_>)>, WorkloadError> {
         loop {
             self.buffer.clear();
             let read = (&mut self.reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut self.buffer);
@@ -84,15 +105,8 @@ impl Input {
                 self.buffer.drain(..BYTE_ORDER_MARK.len());
             }
             if self.buffer.contains(&0) {
-                if self.buffer.iter().any(|byte| *byte != 0) {
-                    return Err(self.binary("a NUL byte".into()));
-                }
-                if self.position == Position::Line(1) {
-                    return Err(self.binary("a NUL byte".into()));
-                }
-                self.nul_bytes = self.buffer.len() as u64;
-                self.skip_nul_bytes()?;
-                return Ok(None);
+                let Some(found) = self.nul_bytes()? else { return Ok(None) };
+                return Ok(Some((self.position, Line::Bytes(found))));
             }
             if self.buffer.len() as u64 == LINE_BYTES_MAX && self.buffer.last() != Some(&b'\n') {
                 return Err(self.binary(format!("a line longer than {LINE_BYTES_MAX} bytes")));
@@ -102,29 +116,41 @@ impl Input {
             }
         }
         match std::str::from_utf8(&self.buffer) {
-            Ok(line) => Ok(Some((self.position, line.trim()))),
+            Ok(line) => Ok(Some((self.position, Line::Text(line.trim())))),
             Err(error) => {
                 let at = error.valid_up_to();
-                Err(self.binary(format!("the byte 0x{:02x} at byte {} of the line", self.buffer[at], at + 1)))
+                let found = format!("the byte 0x{:02x} at byte {} of the line", self.buffer[at], at + 1);
+                if self.position == Position::Line(1) { Err(self.binary(found)) } else { Ok(Some((self.position, Line::Bytes(found)))) }
             }
         }
     }
 
-    /// Files that were extended and never filled, and archives, end in NUL bytes. Anything after them is a fault.
-    fn skip_nul_bytes(&mut self) -> Result<(), WorkloadError> {
+    /// What is to be said of a line with NUL bytes. Files that were extended and never filled, and archives, end in such, which is
+    /// no fault.
+    #[cold]
+    fn nul_bytes(&mut self) -> Result<Option<String>, WorkloadError> {
+        if self.position == Position::Line(1) {
+            return Err(self.binary("a NUL byte".into()));
+        }
+        if self.buffer.iter().any(|byte| *byte != 0) {
+            return Ok(Some("a NUL byte".into()));
+        }
+        let mut count = self.buffer.len() as u64;
         loop {
             let bytes = match self.reader.fill_buf() {
                 Ok(bytes) => bytes,
                 Err(error) => return Err(self.read_error(&error)),
             };
             if bytes.is_empty() {
-                return Ok(());
+                self.nul_bytes = count;
+                return Ok(None);
             }
-            let (length, clean) = (bytes.len(), bytes.iter().all(|byte| *byte == 0));
-            if !clean {
-                return Err(self.binary("a NUL byte".into()));
+            let length = bytes.iter().take_while(|byte| **byte == 0).count();
+            if length < bytes.len() {
+                self.reader.consume(length);
+                return Ok(Some(format!("{} NUL bytes", text::grouped(count + length as u64))));
             }
-            self.nul_bytes += length as u64;
+            count += length as u64;
             self.reader.consume(length);
         }
     }

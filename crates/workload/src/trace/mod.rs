@@ -11,24 +11,30 @@
 mod agreement;
 mod alibaba;
 mod ascii;
+mod biosnoop;
 mod blkparse;
 pub(crate) mod columns;
 mod completions;
 mod container;
 mod etw;
+mod faults;
 mod fields;
 mod fio;
 mod fio_latency;
 mod fiu;
 mod flashnet;
+mod foreign;
 mod format;
 mod header;
 pub(crate) mod input;
 mod instants;
+mod iso8601;
+mod kernel_events;
 mod msr;
 mod opening;
 mod proposal;
 mod records;
+mod rwbs;
 mod spc;
 mod systor;
 mod tencent;
@@ -44,7 +50,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tinytail_core::commands::Command;
-use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
+use tinytail_core::units::SECTOR_BYTES;
 
 use crate::characteristics::{CharacteristicsSummary, DeviceInfo, TraceFinding, TraceInfo, measure};
 use crate::error::WorkloadError;
@@ -55,12 +61,13 @@ use crate::text;
 use crate::transform::BurstSummary;
 pub use columns::Columns;
 pub use container::Compression;
+use faults::Faults;
 pub use fields::Fault;
 pub use format::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 pub use instants::CoarseTimes;
 use instants::Instants;
 use records::{Disorder, Ordered, Records, Request, TimeLimits};
-use units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
+use units::{AddressUnit, DeviceName, Event, OpCodes, SkipFaulty, TimeUnit};
 
 /// Every trace format, in the order in which they are tried. A new format is a file and a row here.
 pub const FORMATS: &[Format] = &[
@@ -71,6 +78,8 @@ pub const FORMATS: &[Format] = &[
     etw::FORMAT,
     spc::FORMAT,
     blkparse::FORMAT,
+    kernel_events::FORMAT,
+    biosnoop::FORMAT,
     fio::VERSION_2,
     fio::VERSION_3,
     fio_latency::FORMAT,
@@ -91,6 +100,9 @@ const DEVICES_MAX: usize = 65_536;
 
 /// How late a line may be in a trace whose recorder does not write in the order of issue, unless the user says otherwise.
 const LATE_NS_MAX: i128 = 60_000_000_000;
+
+/// Times that are further apart have no meaning. How much of it a run can hold depends on what is made of it.
+const SPAN_NS_MAX: i128 = (u64::MAX / 2) as i128;
 
 /// Declares what can be said of a trace: as options, and as keys of files, which may name the trace's file.
 macro_rules! trace_options {
@@ -125,9 +137,11 @@ trace_options! {
     format: String,
     /// Unit of a trace's time column, for formats that do not fix it.
     time_unit: TimeUnit,
-    /// Meaning of a trace's operation codes, such as write=0,read=1, for formats that do not fix it; trim and flush may be added.
+    /// Meaning of a trace's operation codes, such as write=0,read=1,2, for formats that do not fix it; trim and flush may be added,
+    /// and ignore=3,4 for requests that are left out.
     ops: OpCodes,
-    /// Unit of a trace's addresses and sizes, for formats that do not fix it.
+    /// Unit of a trace's addresses and sizes, for formats that do not fix it: sectors, bytes, kib, or blocks of so many bytes, as
+    /// blocks:4096.
     unit: AddressUnit,
     /// Number or name of the only device of a trace that is played; all of them if not given.
     trace_device: DeviceName,
@@ -141,6 +155,8 @@ trace_options! {
     /// That a trace was recorded on the drive that is simulated, so that its latencies are held against the simulated ones without
     /// reserve; for traces that hold latencies.
     same_drive: bool,
+    /// How many faulty lines of a trace may be left out: so many, or a share of its lines, such as 0.5%. They are counted and said.
+    skip_faulty: SkipFaulty,
     /// What the columns of a delimited text are, with the units of time, lba and len, such as time:us,op,lba:sectors,len:bytes; _
     /// skips one. By names: time=TIME:us,op=TYPE, and so on.
     columns: Columns,
@@ -197,6 +213,8 @@ pub struct Trace {
     compression: Compression,
     settings: Settings,
     late_ns_max: i128,
+    /// How many faulty lines may be left out.
+    skip_faulty: Option<SkipFaulty>,
     queue_depth: Option<u32>,
     /// Whether it is said to have been recorded on the drive that is simulated.
     same_drive: bool,
@@ -231,23 +249,21 @@ impl Trace {
         opening::check_beginning(path, options, reading)
     }
 
-    fn records(&self, late_ns_max: i128) -> Result<Records, WorkloadError> {
-        // In closed loop nothing is simulated at these times.
-        let span_ns_max = i128::from(if self.queue_depth.is_some() { u64::MAX / 2 } else { TIME_MAX });
-        let limits = self.settings.time_unit.map(|_| TimeLimits { span_ns_max, late_ns_max });
-        Records::open(&self.content, self.format, &self.settings, limits)
+    fn records(&self, late_ns_max: i128, faults: Option<Faults>) -> Result<Records, WorkloadError> {
+        let limits = self.settings.time_unit.map(|_| TimeLimits { span_ns_max: SPAN_NS_MAX, late_ns_max });
+        Records::open(&self.content, self.format, &self.settings, limits, faults)
     }
 
     /// Checks every line, and measures the devices.
     fn first_pass(&mut self) -> Result<(), WorkloadError> {
-        let mut records = self.records(self.late_ns_max)?;
+        let mut records = self.records(self.late_ns_max, Some(Faults::default()))?;
         let mut slots: FxHashMap<u32, usize> = FxHashMap::default();
         let mut devices: Vec<(u32, DeviceScan)> = Vec::new();
         // Most requests are to the device of the one before.
         let mut slot = 0;
         let mut bits = 0;
         let mut instants = Instants::default();
-        while let Some(request) = records.next()? {
+        while let Some(request) = self.next_checked(&mut records)? {
             let record = request.record;
             if devices.get(slot).is_none_or(|(number, _)| *number != record.device) {
                 slot = *slots.entry(record.device).or_insert(devices.len());
@@ -280,9 +296,27 @@ impl Trace {
         self.note_what_was_read(&records, bits)
     }
 
+    /// The next request. Where the file ends within a record, what was wrong before that is told first.
+    fn next_checked(&self, records: &mut Records) -> Result<Option<Request>, WorkloadError> {
+        records.next().map_err(|error| match (&error, &records.faults) {
+            (WorkloadError::CutRecord { path, .. }, Some(faults)) => {
+                faults.error(path.clone(), records.lines, self.format, self.skip_faulty).unwrap_or(error)
+            }
+            _ => error,
+        })
+    }
+
     /// Says what the file holds besides the requests as they are played.
     fn note_what_was_read(&mut self, records: &Records, bits: u64) -> Result<(), WorkloadError> {
         self.notes.extend(records.input.notes());
+        let faults = records.faults.clone().unwrap_or_default();
+        match self.skip_faulty.filter(|allowed| allowed.allows(faults.lines(), records.lines)) {
+            Some(allowed) => self.notes.extend(faults.note(records.lines, allowed)),
+            None => {
+                let error = faults.error(records.input.path(), records.lines, self.format, self.skip_faulty);
+                error.map_or(Ok(()), |error| Err(records.input.unless_changed(error)))?;
+            }
+        }
         let skipped = records.skipped.said();
         if self.scan.devices.is_empty() {
             return Err(match skipped {
@@ -386,7 +420,8 @@ impl Trace {
     pub(crate) fn source(&self, logical_sectors: u64, requests: Option<u64>) -> Result<TraceSource, WorkloadError> {
         let places = self.scan.disorder.places;
         // A file in which nothing was late the first time has nothing late the second time.
-        let records = self.records(if places == 0 { 0 } else { self.late_ns_max })?;
+        let faults = self.skip_faulty.map(|_| Faults::default());
+        let records = self.records(if places == 0 { 0 } else { self.late_ns_max }, faults)?;
         Ok(TraceSource {
             records: Ordered::new(records, places),
             places: self.scan.devices.iter().zip(0..).map(|((number, device), place)| (*number, (device.offset_sectors, place))).collect(),

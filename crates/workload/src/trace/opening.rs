@@ -11,19 +11,24 @@ use crate::reading::{Reading, TraceContent};
 use crate::text;
 use crate::trace::agreement::agreement;
 use crate::trace::columns::{self, Columns};
+use crate::trace::faults::Faults;
 use crate::trace::fields;
 use crate::trace::fio_latency;
-use crate::trace::input::{self, Input};
+use crate::trace::foreign;
+use crate::trace::input::{self, Input, Line};
 use crate::trace::proposal;
 use crate::trace::records::{Records, TimeLimits};
-use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
-use crate::trace::{FORMATS, Format, LATE_NS_MAX, Order, Origin, Reader, Scan, Settings, Time, Trace, TraceOptions, first};
+use crate::trace::units::{AddressUnit, OpCodes, SkipFaulty, TimeUnit};
+use crate::trace::{FORMATS, Format, LATE_NS_MAX, Order, Origin, Parsed, Reader, Scan, Settings, Time, Trace, TraceOptions, first};
 
-/// How many lines are looked at to find the format.
+/// How many lines are looked at to find the format, besides those of comments that stand before them.
 const SNIFFED_LINES: usize = 8;
 
+/// So many lines of comments are looked at, at most.
+const SNIFFED_COMMENTS: usize = 256;
+
 /// How many bytes are looked at to find a binary format.
-const SNIFFED_BYTES: usize = 80;
+const SNIFFED_BYTES: usize = 512;
 
 /// What has been settled so far, and the notes that say it.
 struct Settling<'a> {
@@ -56,10 +61,12 @@ impl Trace {
         let ops = settling.ops(columns.as_mut())?;
         let event = settling.event()?;
         let time_unit = settling.header(&content, time_unit, address_unit)?;
+        let time_unit = settling.dates(&content, time_unit, columns.as_ref(), &ops)?;
         let timeless = columns.as_ref().is_some_and(|columns| !columns.has_times());
         let untimed = time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() && !timeless;
         let settings = Settings { time_unit, address_unit, ops, event, columns: columns.map(Box::new) };
         let same_drive = settling.same_drive(&settings)?;
+        let skip_faulty = settling.skip_faulty();
         let notes = settling.notes;
         let is_without_unit = |columns: &Columns| untimed || columns.lba_unit.is_none() || columns.len_unit.is_none();
         match &settings.columns {
@@ -75,6 +82,7 @@ impl Trace {
             compression,
             settings,
             late_ns_max,
+            skip_faulty,
             queue_depth,
             same_drive,
             device: None,
@@ -85,6 +93,12 @@ impl Trace {
         trace.lay_out_devices(first(&origins, |options| options.trace_device.as_ref()).map(|(device, _)| device))?;
         Ok(trace)
     }
+}
+
+/// The factor by which times in one unit are those in another.
+fn scale_time(from: TimeUnit, to: TimeUnit) -> Option<f64> {
+    let is_date = [from, to].contains(&TimeUnit::Iso8601);
+    (!is_date).then(|| from.ns() as f64 / to.ns() as f64)
 }
 
 fn sidecar_origin(trace: &Path) -> Result<Option<Origin>, WorkloadError> {
@@ -167,8 +181,11 @@ impl Settling<'_> {
         }
         Ok(match (self.format.time, given) {
             (Time::Fixed(fixed), Some((unit, origin))) if unit != fixed => {
+                let factor = scale_time(unit, fixed).map_or(String::new(), |factor| {
+                    format!(". If the times of this file are in {unit} all the same, `--scale-time {factor}` reads them so")
+                });
                 return Err(self.fault(format!(
-                    "the time unit {unit} ({origin}) contradicts the format {name}, whose times are in {fixed}; leave it out"
+                    "the time unit {unit} ({origin}) contradicts the format {name}, whose times are in {fixed}; leave it out{factor}"
                 )));
             }
             (Time::None, Some((unit, origin))) => {
@@ -243,13 +260,13 @@ impl Settling<'_> {
     }
 
     fn ops(&mut self, columns: Option<&mut Columns>) -> Result<OpCodes, WorkloadError> {
+        let given = first(self.origins, |options| options.ops.clone());
         if let Some(columns) = columns {
-            let given = first(self.origins, |options| options.ops.clone());
             self.notes.extend(given.as_ref().map(|(ops, origin)| format!("operation codes {ops}, {origin}")));
             columns.codes = given.map(|(ops, _)| ops);
             return Ok(columns.codes.clone().unwrap_or_default());
         }
-        Ok(match (self.format.op_codes, first(self.origins, |options| options.ops.clone())) {
+        Ok(match (self.format.op_codes, given) {
             (false, Some((ops, origin))) => {
                 return Err(self.fault(format!(
                     "operation codes {ops} ({origin}) do not apply to the format {}, which fixes its own; leave them out",
@@ -257,6 +274,8 @@ impl Settling<'_> {
                 )));
             }
             (true, Some((ops, origin))) => {
+                let ops =
+                    ops.or_reads_and_writes_of(&OpCodes::default()).map_err(|what| self.fault(format!("`ops` ({origin}): {what}")))?;
                 self.notes.push(format!("operation codes {ops}, {origin}"));
                 ops
             }
@@ -266,6 +285,11 @@ impl Settling<'_> {
             }
             (false, None) => OpCodes::default(),
         })
+    }
+
+    /// How many faulty lines may be left out.
+    fn skip_faulty(&self) -> Option<SkipFaulty> {
+        first(self.origins, |options| options.skip_faulty).map(|(skip, _)| skip)
     }
 
     /// Holds the header line, if there is one, against the columns of the format and what was settled of them, and returns the
@@ -316,6 +340,37 @@ impl Settling<'_> {
         })
     }
 
+    /// The unit of time, where none is known: none, if times are dates.
+    fn dates(
+        &mut self,
+        content: &TraceContent,
+        time_unit: Option<TimeUnit>,
+        columns: Option<&Columns>,
+        ops: &OpCodes,
+    ) -> Result<Option<TimeUnit>, WorkloadError> {
+        let (None, Time::Given, Reader::Lines { parser, .. }) = (time_unit, self.format.time, self.format.reader) else {
+            return Ok(time_unit);
+        };
+        if columns.is_some_and(|columns| !columns.has_times()) {
+            return Ok(None);
+        }
+        let unit = TimeUnit::Iso8601;
+        let settings = Settings {
+            time_unit: Some(unit),
+            address_unit: AddressUnit::Sectors,
+            ops: ops.clone(),
+            event: None,
+            columns: columns.cloned().map(Box::new),
+        };
+        let mut parser = parser(&settings);
+        let (_, lines) = first_lines(content)?;
+        let are_dates = lines.iter().any(|line| matches!(parser.parse(line), Ok(Parsed::Request(_))));
+        if are_dates {
+            self.notes.push(format!("times in {unit}, by their form"));
+        }
+        Ok(are_dates.then_some(unit))
+    }
+
     fn event(&mut self) -> Result<Option<super::Event>, WorkloadError> {
         let given = first(self.origins, |options| options.event);
         let known = self.format.events;
@@ -349,9 +404,13 @@ impl Settling<'_> {
 fn first_lines(content: &TraceContent) -> Result<(String, Vec<String>), WorkloadError> {
     let mut input = Input::open(content)?;
     let mut lines: Vec<String> = Vec::new();
-    while lines.len() < SNIFFED_LINES
-        && let Some((_, line)) = input.next_line()?
+    let mut comments = 0;
+    while lines.len() - comments < SNIFFED_LINES
+        && comments < SNIFFED_COMMENTS
+        // What is no text has its fault when it is read.
+        && let Some((_, Line::Text(line))) = input.next_line()?
     {
+        comments += usize::from(comments == lines.len() && line.starts_with('#'));
         lines.push(line.to_owned());
     }
     Ok((input.path(), lines))
@@ -388,6 +447,9 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
     if let Some(format) = binary {
         return Ok((format, compression));
     }
+    if let Some((what, remedy)) = foreign::binary(&bytes, &content.path) {
+        return Err(WorkloadError::Foreign { path: content.path.display().to_string(), what, remedy });
+    }
     let (path, head) = first_lines(content)?;
     if head.is_empty() {
         return Err(WorkloadError::Empty { path });
@@ -398,7 +460,10 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
     };
     match FORMATS.iter().find(claims) {
         Some(format) => Ok((format, compression)),
-        None => Err(unknown_format(path, &head)),
+        None => match foreign::text(&head[0], &content.path) {
+            Some((what, remedy)) => Err(WorkloadError::Foreign { path, what, remedy }),
+            None => Err(unknown_format(path, &head)),
+        },
     }
 }
 
@@ -444,6 +509,8 @@ struct Unmeasured {
     end: u64,
     /// The sum of all sizes in the file's units, if they are read as sectors.
     size: u64,
+    /// What is wrong with other lines, as the end of a message.
+    faults: String,
 }
 
 impl Unmeasured {
@@ -454,8 +521,8 @@ impl Unmeasured {
         // How late a line may be can't be judged without the unit.
         let late_ns_max = if late_ns_max > 0 { i128::MAX } else { 0 };
         let limits = settings.time_unit.map(|_| TimeLimits { span_ns_max: i128::MAX, late_ns_max });
-        let mut records = Records::open(content, format, &settings, limits)?;
-        let mut read = Self { requests: 0, span: 0, end: 0, size: 0 };
+        let mut records = Records::open(content, format, &settings, limits, Some(Faults::default()))?;
+        let mut read = Self { requests: 0, span: 0, end: 0, size: 0, faults: String::new() };
         let (mut earliest_ns, mut latest_ns) = (i128::MAX, i128::MIN);
         while let Some(request) = records.next()? {
             let record = request.record;
@@ -465,8 +532,18 @@ impl Unmeasured {
             read.end = read.end.max(record.sector + u64::from(record.sectors));
             read.size += u64::from(record.sectors);
         }
+        let faults = records.faults.clone().unwrap_or_default();
         if read.requests == 0 {
-            return Err(WorkloadError::Empty { path: content.path.display().to_string() });
+            let error = faults.error(records.input.path(), records.lines, format, None);
+            return Err(error.unwrap_or_else(|| WorkloadError::Empty { path: content.path.display().to_string() }));
+        }
+        if faults.lines() > 0 {
+            let are = if faults.lines() == 1 { "is" } else { "are" };
+            let (faulty, lines) = (text::grouped(faults.lines()), text::grouped(records.lines));
+            read.faults = format!(
+                "\nBesides, {faulty} of its {lines} lines {are} faulty; --skip-faulty N leaves out up to N of them:{}",
+                faults.listed()
+            );
         }
         read.span = (latest_ns - earliest_ns).unsigned_abs();
         Ok(read)
@@ -501,7 +578,7 @@ fn missing_time_unit(content: &TraceContent, format: &'static Format, settings: 
         format: format.name,
         sidecar: input::in_sidecar(&content.path, "time_unit = \"...\""),
         requests: text::grouped(read.requests),
-        choices: TimeUnit::ALL.map(|unit| format!("\n  {unit}: {}", read.in_time(unit))).concat(),
+        choices: TimeUnit::ALL.map(|unit| format!("\n  {unit}: {}", read.in_time(unit))).concat() + &read.faults,
     }
 }
 
@@ -522,13 +599,14 @@ fn missing_units(content: &TraceContent, columns: Columns, untimed: bool, mut se
         choices += &TimeUnit::ALL.map(|unit| format!("\n  times in {unit}: {}", read.in_time(unit))).concat();
     }
     if unplaced {
-        choices +=
-            &[AddressUnit::Sectors, AddressUnit::Bytes].map(|unit| format!("\n  addresses in {unit}: {}", read.in_space(unit))).concat();
+        choices += &[AddressUnit::Sectors, AddressUnit::Bytes, AddressUnit::Blocks(4096)]
+            .map(|unit| format!("\n  addresses in {unit}: {}", read.in_space(unit)))
+            .concat();
     }
     WorkloadError::MissingUnits {
         path: content.path.display().to_string(),
         missing: missing.into_iter().flatten().collect::<Vec<_>>().join(" and of its "),
         example: format!("--columns {example}{}", input::in_sidecar(&content.path, &format!("columns = \"{example}\""))),
-        choices: format!("{} requests:{choices}", text::grouped(read.requests)),
+        choices: format!("{} requests:{choices}{}", text::grouped(read.requests), read.faults),
     }
 }

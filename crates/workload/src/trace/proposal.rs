@@ -2,11 +2,14 @@
 //!
 //! What a proposal assumes, it says. Where two columns could have a role, nothing is proposed, and the user is asked.
 
+use std::fmt;
+
 use crate::error::Column;
 use crate::text;
 use crate::trace::columns::{self, Columns, Delimited, Delimiter, NLB, Role};
 use crate::trace::fields;
 use crate::trace::header::{self, Is, Name, Unit};
+use crate::trace::iso8601;
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
 use crate::trace::{Op, Parser, Settings};
 
@@ -54,7 +57,7 @@ impl<'a> Head<'a> {
     fn could_be(&self, index: usize, role: Role) -> bool {
         let mut fields = self.column(index);
         match role {
-            Role::Time => fields.all(|field| fields::time_ns(field, TimeUnit::Nanoseconds, NOWHERE).is_ok()),
+            Role::Time => fields.all(|field| fields::time_ns(field, TimeUnit::Nanoseconds, NOWHERE).is_ok()) || self.are_dates(index),
             // A flush has neither.
             Role::Lba | Role::Len => fields.all(|field| field.is_empty() || number(field).is_some()),
             Role::Op => self.ops(index, None).is_some(),
@@ -62,6 +65,20 @@ impl<'a> Head<'a> {
             Role::Device => true,
             Role::Flush => fields.all(|field| columns::flag(field, NOWHERE).is_ok()),
         }
+    }
+
+    /// Whether a column has dates with times, or dates beside times in the next one.
+    fn are_dates(&self, index: usize) -> bool {
+        let date = |row: &Vec<&str>| {
+            let clock = row.get(index + 1).copied().unwrap_or_default();
+            iso8601::is_time(row[index]) || iso8601::is_date(row[index]) && iso8601::is_time(&format!("{}T{clock}", row[index]))
+        };
+        self.rows.iter().all(date)
+    }
+
+    /// Whether a column has times without a date, beside one with dates.
+    fn is_clock(&self, index: usize) -> bool {
+        index > 0 && self.are_dates(index - 1) && self.column(index - 1).all(iso8601::is_date)
     }
 
     /// What the words of a column of operations mean, if that can be told; `usual` is what the codes 0 and 1 mean.
@@ -87,8 +104,12 @@ impl<'a> Head<'a> {
             _ => {}
         }
         if are(&|field| columns::op(field).is_some()) {
-            Some(Ops::Words)
-        } else if self.has_nvme_names() && are(&|field| NVME.iter().any(|(_, code)| number(field) == Some(*code))) {
+            return Some(Ops::Words);
+        }
+        if let Some(codes) = self.scsi(index) {
+            return Some(Ops::Scsi(codes));
+        }
+        if self.has_nvme_names() && are(&|field| NVME.iter().any(|(_, code)| number(field) == Some(*code))) {
             let like = self.column(index).next().unwrap_or_default();
             // A code is a word, so that the others are written as those that are there.
             let codes = NVME.map(|(op, code)| match like.strip_prefix("0x") {
@@ -96,9 +117,34 @@ impl<'a> Head<'a> {
                 None => format!("{op}={code}"),
             });
             given(codes.join(","))
+        } else if are(&|field| matches!(field, "0" | "1")) {
+            Some(Ops::Assumed(usual.cloned().unwrap_or_default()))
         } else {
-            are(&|field| matches!(field, "0" | "1")).then(|| Ops::Assumed(usual.cloned().unwrap_or_default()))
+            // A header line must say that they are operations.
+            let mut words: Vec<String> = self.column(index).map(str::to_owned).collect();
+            words.sort_unstable();
+            words.dedup();
+            let are_words = words.iter().all(|word| !word.is_empty() && !word.contains([',', '=']) && word.len() <= OP_BYTES_MAX);
+            (self.names[index].is == Is::Role(Role::Op) && are_words).then_some(Ops::Open(words))
         }
+    }
+
+    /// SCSI's codes as this column writes them, if it has such.
+    fn scsi(&self, index: usize) -> Option<OpCodes> {
+        let like = self.column(index).next()?;
+        let prefix = if like.starts_with("0x") { "0x" } else { "" };
+        let is_upper = self.column(index).any(|field| field.contains(|letter: char| letter.is_ascii_uppercase()));
+        let written: [fn(u8, bool) -> String; 2] =
+            [|code, is_upper| if is_upper { format!("{code:02X}") } else { format!("{code:02x}") }, |code, _| code.to_string()];
+        written.into_iter().find_map(|written| {
+            let word = |code: &u8| format!("{prefix}{}", written(*code, is_upper));
+            let is_one = |codes: &[u8], field: &str| codes.iter().any(|code| word(code) == field);
+            let knows_all = self.column(index).all(|field| SCSI.iter().any(|(_, codes)| is_one(codes, field)));
+            // The codes of all are those of little else.
+            let is_sure = self.column(index).any(|field| is_one(&SCSI_SURE, field));
+            let all = || SCSI.map(|(op, codes)| format!("{op}={}", codes.iter().map(word).collect::<Vec<_>>().join(","))).join(",");
+            (knows_all && is_sure).then(|| all().parse().ok()).flatten()
+        })
     }
 }
 
@@ -108,32 +154,87 @@ enum Ops {
     Words,
     /// What the header line says of these codes.
     Said(OpCodes),
+    /// SCSI's codes.
+    Scsi(OpCodes),
     /// What is custom.
     Assumed(OpCodes),
+    /// Something that is not told; the first of the words.
+    Open(Vec<String>),
 }
 
 impl Ops {
     fn codes(&self) -> Option<&OpCodes> {
         match self {
-            Self::Words => None,
-            Self::Said(codes) | Self::Assumed(codes) => Some(codes),
+            Self::Words | Self::Open(_) => None,
+            Self::Said(codes) | Self::Scsi(codes) | Self::Assumed(codes) => Some(codes),
         }
     }
 
     fn option(&self) -> String {
-        self.codes().map_or_else(String::new, |codes| format!(" --ops {codes}"))
+        match self {
+            Self::Open(_) => format!(" --ops read={READS},write={WRITES}"),
+            _ => self.codes().map_or_else(String::new, |codes| format!(" --ops {codes}")),
+        }
+    }
+
+    /// What is to be put in the places of words that are not told.
+    fn open(&self) -> Option<String> {
+        let Self::Open(words) = self else { return None };
+        let words: Vec<String> = words.iter().map(|word| text::quoted(word)).collect();
+        Some(format!(
+            "for {READS} and {WRITES} the codes of its operations are to be put, such as {}, as in --ops read=1,2,write=3,ignore=4",
+            text::listed(&words)
+        ))
     }
 }
 
+/// Words longer than this are no operations.
+const OP_BYTES_MAX: usize = 24;
+
+/// What stands for codes that are to be said.
+const READS: &str = "READS";
+const WRITES: &str = "WRITES";
+
+/// SCSI's codes of requests with data, and of flushes and trims.
+const SCSI: [(&str, &[u8]); 4] = [
+    ("write", &[0x2a, 0x8a, 0xaa, 0x0a, 0x2e, 0x8e, 0xae]),
+    ("read", &[0x28, 0x88, 0xa8, 0x08]),
+    ("trim", &[0x42]),
+    ("flush", &[0x35, 0x91]),
+];
+
+/// Those that tell that codes are SCSI's.
+const SCSI_SURE: [u8; 6] = [0x28, 0x2a, 0x88, 0x8a, 0xa8, 0xaa];
+
 /// NVMe's codes; dataset management trims.
 const NVME: [(&str, u64); 4] = [("write", 1), ("read", 2), ("trim", 9), ("flush", 0)];
+
+/// The unit of addresses or sizes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Space {
+    Known(AddressUnit),
+    /// Pages of a size that is to be said.
+    Pages,
+}
+
+/// What stands for the size of a page that is to be said.
+const PAGE_BYTES: &str = "BYTES";
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(unit) => unit.fmt(f),
+            Self::Pages => write!(f, "blocks:{PAGE_BYTES}"),
+        }
+    }
+}
 
 /// The units of a mapping.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Units {
     time: TimeUnit,
-    lba: AddressUnit,
-    len: AddressUnit,
+    lba: Space,
+    len: Space,
     latency: Option<TimeUnit>,
     /// Whether sizes count from 0, as in NVMe.
     nlb: bool,
@@ -167,41 +268,40 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option
     }?;
     let of = |role: Role| roles.iter().find(|(known, _)| *known == role).map(|(_, at)| at[0]);
     let (time, op, lba, len) = (of(Role::Time)?, of(Role::Op)?, of(Role::Lba)?, of(Role::Len)?);
-    for (role, index) in [(Role::Lba, lba), (Role::Len, len)] {
-        if let Some(unit @ (Unit::Pages | Unit::Sized(_))) = head.names[index].unit {
-            return Some(without_unit(role, &head.said(index), unit));
-        }
-    }
     let ops = head.ops(op, format.and_then(|columns| columns.codes.as_ref()))?;
     let space = |index: usize| match head.names[index].unit {
-        Some(Unit::Space(unit)) => Some(unit),
+        Some(Unit::Space(unit)) => Some(Space::Known(unit)),
+        Some(Unit::Sized(bytes)) => u32::try_from(bytes).ok().map(|bytes| Space::Known(AddressUnit::Blocks(bytes))),
+        Some(Unit::Pages) => Some(Space::Pages),
         _ => None,
     };
     let said_unit = |index: usize| match head.names[index].unit {
         Some(Unit::Time(unit)) => Some(unit),
         _ => None,
     };
-    let said_time = given.or(said_unit(time));
+    let dates = head.are_dates(time).then_some(TimeUnit::Iso8601);
+    let said_time = given.or(dates).or(said_unit(time));
     let nlb = head.names[len].nvme && counts_from_0(&head, len, op, &ops);
     let time_unit = said_time.unwrap_or_else(|| plausible_time_unit(head.column(time)));
+    let sectors = Space::Known(AddressUnit::Sectors);
     let in_sectors = Units {
         time: time_unit,
-        lba: space(lba).unwrap_or(AddressUnit::Sectors),
-        len: space(len).unwrap_or(AddressUnit::Sectors),
+        lba: space(lba).unwrap_or(sectors),
+        len: space(len).unwrap_or(sectors),
         latency: of(Role::Latency).and_then(said_unit),
         nlb,
     };
     let counts_blocks = head.names[len].unit == Some(Unit::Blocks);
-    let sizes_in = space(len).or(counts_blocks.then_some(AddressUnit::Sectors)).unwrap_or_else(|| plausible_address_unit(head.column(len)));
-    // Sizes in sectors go with addresses in sectors.
-    let plausible_lba = if sizes_in == AddressUnit::Sectors { sizes_in } else { plausible_address_unit(head.column(lba)) };
+    let plausible = |index: usize| Space::Known(plausible_address_unit(head.column(index)));
+    let sizes_in = space(len).or(counts_blocks.then_some(sectors)).unwrap_or_else(|| plausible(len));
+    // Sizes in sectors go with addresses in sectors, and SCSI's addresses count blocks.
+    let plausible_lba = if sizes_in == sectors || matches!(ops, Ops::Scsi(_)) {
+        sectors
+    } else {
+        let could_be = roles.iter().filter(|(role, _)| *role == Role::Lba).flat_map(|(_, at)| at);
+        could_be.map(|index| plausible(*index)).find(|unit| *unit != sectors).unwrap_or(sectors)
+    };
     let units = Units { lba: space(lba).unwrap_or(plausible_lba), len: sizes_in, ..in_sectors };
-    if roles.iter().any(|(_, at)| at.len() > 1) {
-        return Some(question(&head, &roles, &ops));
-    }
-    if !reads(&head, &units.mapping(&roles), &ops) {
-        return None;
-    }
     if said_time.is_none() {
         assumed.push(format!("its times are in {time_unit}"));
     }
@@ -212,10 +312,36 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option
     if head.names[len].nvme {
         assumed.push(format!("its {} counts from {}", head.said(len), if nlb { "0, as in NVMe" } else { "1" }));
     }
+    let is_open = space(lba).is_none() || space(len).is_none();
+    let to_say: Vec<String> = ops.open().into_iter().chain(pages_to_say(units)).collect();
+    let to_say = if to_say.is_empty() { String::new() } else { format!("; {}", to_say.join("; ")) };
+    if roles.iter().any(|(_, at)| at.len() > 1) {
+        if is_open {
+            assumed.push(match (units.lba == units.len, space(len)) {
+                (true, _) => format!("its addresses and sizes are in {}", units.len),
+                (false, None) => format!("its addresses are in {} and its sizes in {}", units.lba, units.len),
+                (false, Some(_)) => format!("its addresses are in {}", units.lba),
+            });
+        }
+        return Some(question(&head, &roles, units, &ops) + &if_assumed(&assumed) + &to_say);
+    }
+    if !reads(&head, &units.mapping(&roles), &ops) {
+        return None;
+    }
     let one = format!("--columns {}{}", units.mapping(&roles), ops.option());
-    let ways = if units == in_sectors {
-        if space(lba).is_none() || space(len).is_none() {
-            assumed.push("its addresses and sizes are in sectors of 512 bytes".into());
+    let mut blocks = "";
+    let ways = if units == in_sectors || matches!(ops, Ops::Scsi(_)) {
+        if is_open {
+            let sizes = if space(len).is_none() && units.len != sectors {
+                format!("sectors of 512 bytes and its sizes in {}", units.len)
+            } else {
+                String::new()
+            };
+            assumed.push(match sizes.as_str() {
+                "" => "its addresses and sizes are in sectors of 512 bytes".into(),
+                sizes => format!("its addresses are in {sizes}"),
+            });
+            blocks = "; blocks:4096 in place of sectors counts blocks of 4 KiB";
         }
         one
     } else {
@@ -224,29 +350,26 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option
             (_, true) => "addresses",
             _ => "addresses and sizes",
         };
-        let all = if (in_sectors.lba, in_sectors.len) == (AddressUnit::Sectors, AddressUnit::Sectors) { "all" } else { "they" };
+        let all = if (in_sectors.lba, in_sectors.len) == (sectors, sectors) { "all" } else { "they" };
         let other = in_sectors.mapping(&roles);
         format!("{one} where {open} are in bytes, or --columns {other}{} where {all} are in sectors of 512 bytes", ops.option())
     };
-    let assumed = if assumed.is_empty() { String::new() } else { format!(", if {}", text::listed(&assumed)) };
-    Some(format!("it can be read with {ways}{assumed}"))
+    Some(format!("it can be read with {ways}{}{blocks}{to_say}", if_assumed(&assumed)))
 }
 
-/// Says what could be done with a unit that no option has.
-fn without_unit(role: Role, said: &str, unit: Unit) -> String {
-    let factor = match unit {
-        Unit::Sized(bytes) => format!("times {}", bytes / 512),
-        _ => "times the sectors of each".into(),
-    };
-    let role = role.name();
-    format!(
-        "{said} is its {role} in {unit}, and the units of {role} in --columns are sectors, bytes and kib; write the column in sectors, \
-         {factor}, and name it {role}_sectors"
-    )
+/// What is assumed, as the end of a sentence.
+fn if_assumed(assumed: &[String]) -> String {
+    if assumed.is_empty() { String::new() } else { format!(", if {}", text::listed(assumed)) }
 }
 
-/// Asks which of several columns has a role. A unit that is not said is asked for when the mapping is given.
-fn question(head: &Head<'_>, roles: &Roles, ops: &Ops) -> String {
+/// What is to be put in the place of the size of a page.
+fn pages_to_say(units: Units) -> Option<String> {
+    let has_pages = [units.lba, units.len].contains(&Space::Pages);
+    has_pages.then(|| format!("the bytes of a page are to be put for {PAGE_BYTES}, as in blocks:4096"))
+}
+
+/// Asks which of several columns has a role.
+fn question(head: &Head<'_>, roles: &Roles, units: Units, ops: &Ops) -> String {
     let capitals = |role: Role| role.name().to_uppercase();
     let unclear = roles.iter().filter(|(_, at)| at.len() > 1);
     let could = |(role, at): &(Role, Vec<usize>)| {
@@ -255,10 +378,12 @@ fn question(head: &Head<'_>, roles: &Roles, ops: &Ops) -> String {
     };
     let part = |(role, at): &(Role, Vec<usize>)| {
         let number = if at.len() == 1 { (at[0] + 1).to_string() } else { capitals(*role) };
-        let units: Vec<_> = at.iter().map(|index| head.names[*index].unit).collect();
-        let unit = match units[0] {
-            Some(unit @ (Unit::Time(_) | Unit::Space(_))) if units.iter().all(|other| *other == Some(unit)) => format!(":{unit}"),
-            _ => String::new(),
+        let unit = match role {
+            Role::Time => format!(":{}", units.time),
+            Role::Lba => format!(":{}", units.lba),
+            Role::Len => format!(":{}", units.len),
+            Role::Latency => units.latency.map_or_else(String::new, |unit| format!(":{unit}")),
+            Role::Op | Role::Device | Role::Flush => String::new(),
         };
         format!("{}={number}{unit}", role.name())
     };
@@ -273,10 +398,13 @@ fn question(head: &Head<'_>, roles: &Roles, ops: &Ops) -> String {
 
 /// Whether a mapping reads the header line and most of the other lines.
 fn reads(head: &Head<'_>, mapping: &str, ops: &Ops) -> bool {
-    let Ok(mut columns) = mapping.parse::<Columns>() else { return false };
-    columns.codes = ops.codes().cloned();
+    let Ok(mut columns) = mapping.replace(PAGE_BYTES, "4096").parse::<Columns>() else { return false };
+    columns.codes = match ops {
+        Ops::Open(words) => format!("read={},write={WRITES}", words.join(",")).parse().ok(),
+        _ => ops.codes().cloned(),
+    };
     let settings = Settings {
-        time_unit: Some(TimeUnit::Nanoseconds),
+        time_unit: columns.time_unit.or(Some(TimeUnit::Nanoseconds)),
         address_unit: AddressUnit::Sectors,
         ops: OpCodes::default(),
         event: None,
@@ -298,7 +426,8 @@ fn number(field: &str) -> Option<u64> {
 
 /// Whether sizes are one less than what they stand for, as in NVMe: 7 for 8 blocks of 512 bytes, or even 0.
 fn counts_from_0(head: &Head<'_>, len: usize, op: usize, ops: &Ops) -> bool {
-    let flushes = |word: &str| ops.codes().map_or_else(|| columns::op(word), |codes| codes.op(word)) == Some(Op::Flush);
+    let usual = |word: &str| columns::op(word).and_then(|found| found.op);
+    let flushes = |word: &str| ops.codes().map_or_else(|| usual(word), |codes| codes.op(word)) == Some(Op::Flush);
     let sizes = head.column(len).zip(head.column(op)).filter(|(_, op)| !flushes(op)).filter_map(|(len, _)| number(len));
     let pages = |less: u64| sizes.clone().filter(|size| (size + less).is_multiple_of(8)).count();
     sizes.clone().any(|size| size == 0) || pages(1) > pages(0)
@@ -314,6 +443,10 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
             at.retain(|index| !head.names[*index].is_name);
         }
         // A run needs no latencies: where it is not clear which they are or in which unit, they are left out.
+        if role == Role::Time {
+            // A date goes with the time beside it.
+            at.retain(|index| !head.is_clock(*index));
+        }
         if role == Role::Latency && !matches!(at[..], [index] if head.names[index].unit.is_some()) {
             continue;
         }
@@ -338,9 +471,10 @@ fn roles_by_content(head: &Head<'_>) -> Option<Roles> {
     let mut places = 0..head.names.len();
     let op = places.clone().find(|index| head.column(*index).all(|field| columns::op(field).is_some()))?;
     let grows = |values: &[f64]| values.is_sorted() && values.first() < values.last();
-    let time = places.find(|index| *index != op && numbers(*index).is_some_and(|values| grows(&values)))?;
+    let is_time = |index: usize| head.are_dates(index) || numbers(index).is_some_and(|values| grows(&values));
+    let time = places.find(|index| *index != op && is_time(*index))?;
     let rest: Vec<(usize, f64)> = (0..head.names.len())
-        .filter(|index| ![op, time].contains(index))
+        .filter(|index| ![op, time].contains(index) && !head.is_clock(*index))
         .filter_map(|index| Some((index, numbers(index)?.into_iter().fold(0.0, f64::max))))
         .collect();
     // With more numbers it could be any of them.
@@ -389,12 +523,13 @@ mod tests {
             (
                 &["a b 1690000000.5 R 1000 8", "a c 1690000001.5 W 900 16"],
                 "it can be read with --columns _,_,time:s,op,lba:sectors,len:sectors, if its times are in s and its addresses and sizes are \
-                 in sectors of 512 bytes",
+                 in sectors of 512 bytes; blocks:4096 in place of sectors counts blocks of 4 KiB",
             ),
             (
                 &["id,op,ts,disk,lbn,blocks", "1,0,5,sda,8,3", "2,1,6,sda,8,3"],
                 "it can be read with --columns _,op,time:us,device,lba:sectors,len:sectors --ops write=0,read=1, if its times are in us, \
-                 0 writes and 1 reads and its addresses and sizes are in sectors of 512 bytes",
+                 0 writes and 1 reads and its addresses and sizes are in sectors of 512 bytes; blocks:4096 in place of sectors counts blocks \
+                 of 4 KiB",
             ),
             (
                 &["Time(us);is_write;offset_kb;size_kb", "1;False;0;4", "2;True;4;4"],
@@ -411,18 +546,34 @@ mod tests {
             (
                 &["ts_ns,opcode,nsid,slba,nlb", "1,0x02,1,2048,7", "2,0x01,1,8,15", "3,0x00,1,0,0"],
                 "it can be read with --columns time:ns,op,device,lba:sectors,nlb:sectors --ops write=0x01,read=0x02,trim=0x09,flush=0x00, \
-                 if its `nlb` counts from 0, as in NVMe and its addresses and sizes are in sectors of 512 bytes",
+                 if its `nlb` counts from 0, as in NVMe and its addresses and sizes are in sectors of 512 bytes; blocks:4096 in place of \
+                 sectors counts blocks of 4 KiB",
             ),
-            // Where two columns could be it, or where no option has the unit, there is none.
+            // Where two columns could be it, or where something is not told, it is asked for.
             (
                 &["time_us,rw,offset,io_size,block_size", "1,R,0,4096,512"],
                 "`io_size` (column 4) and `block_size` (column 5) could each be its len; say which is by its number, in place of LEN in \
-                 --columns time=1:us,op=2,lba=3,len=LEN",
+                 --columns time=1:us,op=2,lba=3:bytes,len=LEN:bytes, if its addresses and sizes are in bytes",
+            ),
+            (&["time_us,rw,lba_4k,len_4k", "1,R,0,1"], "it can be read with --columns time:us,op,lba:blocks:4096,len:blocks:4096"),
+            (
+                &["time_us,rw,lpn,bytes", "1,R,0,512"],
+                "it can be read with --columns time:us,op,lba:blocks:BYTES,len:bytes; the bytes of a page are to be put for BYTES, as in \
+                 blocks:4096",
             ),
             (
-                &["time_us,rw,lba_4k,len_4k", "1,R,0,1"],
-                "`lba_4k` is its lba in units of 4096 bytes, and the units of lba in --columns are sectors, bytes and kib; write the column \
-                 in sectors, times 8, and name it lba_sectors",
+                &["time_us,op,lba_sectors,sectors", "1,get,8,8", "2,put,8,8"],
+                "it can be read with --columns time:us,op,lba:sectors,len:sectors --ops read=READS,write=WRITES; for READS and WRITES the codes \
+                 of its operations are to be put, such as `get` and `put`, as in --ops read=1,2,write=3,ignore=4",
+            ),
+            (
+                &["time_us,cmd,lba_sectors,bytes", "1,0x2A,8,512", "2,0x88,8,512"],
+                "it can be read with --columns time:us,op,lba:sectors,len:bytes --ops \
+                 write=0x2A,0x8A,0xAA,0x0A,0x2E,0x8E,0xAE,read=0x28,0x88,0xA8,0x08,trim=0x42,flush=0x35,0x91",
+            ),
+            (
+                &["when,op,sector,sectors", "2024-05-31T23:59:59Z,R,8,8"],
+                "it can be read with --columns time:iso8601,op,lba:sectors,len:sectors",
             ),
         ] {
             assert_eq!(proposal(lines).as_deref(), Some(expected));

@@ -11,8 +11,10 @@ use crate::reading::TraceContent;
 use crate::text;
 use crate::trace::columns::looks_like_header;
 use crate::trace::completions::Completions;
+use crate::trace::faults::{Faults, Sort};
 use crate::trace::fields::Fault;
-use crate::trace::input::Input;
+use crate::trace::input::{Input, Line};
+use crate::trace::units::OpCodes;
 use crate::trace::{Format, Parsed, Parser, Reader, Record, Settings};
 
 /// How many requests a late one may stand behind its place. So many are held at most, about 20 MB.
@@ -42,9 +44,21 @@ pub(super) struct Disorder {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skipped {
     counts: Vec<(&'static str, u64)>,
+    /// Of requests that are left out by their codes.
+    codes: Vec<(String, u64)>,
 }
 
 impl Skipped {
+    fn new(codes: &[String]) -> Self {
+        Self { counts: Vec::new(), codes: codes.iter().map(|code| (code.clone(), 0)).collect() }
+    }
+
+    fn add_code(&mut self, place: usize) {
+        if let Some((_, count)) = self.codes.get_mut(place) {
+            *count += 1;
+        }
+    }
+
     fn add(&mut self, what: &'static str) {
         match self.counts.iter_mut().find(|(known, _)| *known == what) {
             Some((_, count)) => *count += 1,
@@ -58,7 +72,12 @@ impl Skipped {
             1 => format!("1 {}", one(what)),
             _ => format!("{} {what}", text::grouped(*count)),
         };
-        let parts: Vec<String> = self.counts.iter().map(one_or_more).collect();
+        let of_code = |(code, count): &(String, u64)| match count {
+            1 => format!("1 request whose operation is {}", text::quoted(code)),
+            _ => format!("{} requests whose operation is {}", text::grouped(*count), text::quoted(code)),
+        };
+        let codes = self.codes.iter().filter(|(_, count)| *count > 0).map(of_code);
+        let parts: Vec<String> = self.counts.iter().map(one_or_more).chain(codes).collect();
         (!parts.is_empty()).then(|| text::listed(&parts))
     }
 }
@@ -91,6 +110,10 @@ pub(super) struct Records {
     at_beginning: bool,
     completions: Completions,
     read: u64,
+    /// Lines, or records, that were looked at.
+    pub(super) lines: u64,
+    /// What is wrong with those that are faulty; none if the first of them ends it.
+    pub(super) faults: Option<Faults>,
     /// The places at which the time was later than ever before, as far back as is held.
     peaks: VecDeque<(u64, i128)>,
     /// The latest time further back.
@@ -104,6 +127,11 @@ enum Units {
     Records { bytes: usize, parse: fn(&[u8]) -> Result<Parsed, Fault> },
 }
 
+/// What is wrong with a line that is no text.
+fn no_text(found: String) -> Fault {
+    Fault { column: Column { number: 0, name: "text" }, found, expected: "text".into() }
+}
+
 #[derive(Clone, Copy)]
 struct Clock {
     first_ns: i128,
@@ -111,13 +139,15 @@ struct Clock {
 }
 
 impl Records {
-    /// Opens a trace; without limits its times are not looked at.
+    /// Opens a trace; without limits its times are not looked at. Faulty lines are passed over if their `faults` are wanted.
     pub(super) fn open(
         content: &TraceContent,
         format: &'static Format,
         settings: &Settings,
         limits: Option<TimeLimits>,
+        faults: Option<Faults>,
     ) -> Result<Self, WorkloadError> {
+        let codes = settings.columns.as_ref().map_or(Some(&settings.ops), |columns| columns.codes.as_ref());
         Ok(Self {
             input: Input::open(content)?,
             reader: match format.reader {
@@ -130,10 +160,12 @@ impl Records {
             at_beginning: true,
             completions: Completions::default(),
             read: 0,
+            lines: 0,
+            faults,
             peaks: VecDeque::new(),
             latest_before_peaks_ns: None,
             disorder: Disorder::default(),
-            skipped: Skipped::default(),
+            skipped: Skipped::new(codes.map_or(&[], OpCodes::ignored)),
         })
     }
 
@@ -151,11 +183,12 @@ impl Records {
             let is_first = std::mem::take(&mut self.at_beginning);
             let (at, parsed) = match &mut self.reader {
                 Units::Lines(parser) => match self.input.next_line()? {
-                    Some((at, line)) => match parser.parse(line) {
+                    Some((at, Line::Text(line))) => match parser.parse(line) {
                         // Many write the names of the columns first.
                         Err(_) if is_first && looks_like_header(line) => (at, Ok(Parsed::Other("header lines"))),
                         parsed => (at, parsed),
                     },
+                    Some((at, Line::Bytes(found))) => (at, Err(no_text(found))),
                     None => return Ok(self.completions.next(true)),
                 },
                 Units::Records { bytes, parse } => match self.input.next_record(*bytes)? {
@@ -163,6 +196,7 @@ impl Records {
                     None => return Ok(self.completions.next(true)),
                 },
             };
+            self.lines += 1;
             let checked = match parsed {
                 Ok(Parsed::Request(record)) => self.request(at, record),
                 Ok(Parsed::Issued(record)) => self.request(at, record).map(|request| {
@@ -174,23 +208,42 @@ impl Records {
                     self.completions.completed(&record);
                     Ok(None)
                 }
+                Ok(Parsed::Ignored(place)) => {
+                    self.skipped.add_code(place);
+                    Ok(None)
+                }
                 Ok(Parsed::Other(what)) => {
                     self.skipped.add(what);
                     Ok(None)
                 }
-                Err(fault) => Err(fault),
+                Err(fault) => Err((Sort::Text, fault)),
             };
             match checked {
                 Ok(None) => {}
                 Ok(request) => return Ok(request),
-                Err(fault) => return Err(self.fault(at, fault)),
+                Err((sort, fault)) => self.pass_over(at, sort, fault)?,
             }
+        }
+    }
+
+    /// Passes over a faulty line, if that is wanted and others may be right.
+    #[cold]
+    fn pass_over(&mut self, at: Position, sort: Sort, fault: Fault) -> Result<(), WorkloadError> {
+        let is_lost = matches!(&self.reader, Units::Lines(parser) if parser.is_lost());
+        match &mut self.faults {
+            Some(faults) if !is_lost => {
+                let is_shown = matches!(self.reader, Units::Lines(_)) && !self.input.last_line().trim_matches('\0').is_empty();
+                let line = is_shown.then(|| self.input.last_line());
+                faults.add(at, line, sort, fault);
+                Ok(())
+            }
+            _ => Err(self.fault(at, fault)),
         }
     }
 
     /// A request that is to be played, checked against those before.
     #[inline]
-    fn request(&mut self, at: Position, record: Record) -> Result<Option<Request>, Fault> {
+    fn request(&mut self, at: Position, record: Record) -> Result<Option<Request>, (Sort, Fault)> {
         let Some(kind) = record.op.command() else {
             self.skipped.add("flushes");
             return Ok(None);
@@ -201,7 +254,11 @@ impl Records {
 
     /// A fault of what was read last.
     pub(super) fn fault(&self, at: Position, fault: Fault) -> WorkloadError {
-        WorkloadError::Line { path: self.input.path(), at, place: fault.column, found: fault.found, expected: fault.expected }
+        let (path, found) = (self.input.path(), fault.found);
+        match at {
+            Position::Line(line) if fault.column.number == 0 => WorkloadError::Binary { path, line, found },
+            _ => WorkloadError::Line { path, at, place: fault.column, found, expected: fault.expected },
+        }
     }
 
     /// What the trace calls a device.
@@ -228,7 +285,7 @@ impl Records {
         }
     }
 
-    fn check(&mut self, record: &Record) -> Result<(), Fault> {
+    fn check(&mut self, record: &Record) -> Result<(), (Sort, Fault)> {
         self.read += 1;
         let Some(limits) = self.limits else { return Ok(()) };
         let time_ns = record.time_ns;
@@ -239,14 +296,10 @@ impl Records {
         };
         if time_ns >= clock.latest_ns {
             if time_ns - clock.first_ns > limits.span_ns_max {
-                return Err(self.time_fault(
-                    time_ns,
-                    format!(
-                        "at most {} after the first request ({}), the longest run that can be simulated; is the time unit right?",
-                        text::duration(limits.span_ns_max.unsigned_abs()),
-                        text::time(clock.first_ns)
-                    ),
-                ));
+                let first = text::time(clock.first_ns);
+                let most = text::duration(limits.span_ns_max.unsigned_abs());
+                let expected = format!("at most {most} after the first request ({first}); is the time unit right?");
+                return Err((Sort::Span, self.time_fault(time_ns, expected)));
             }
             if limits.late_ns_max > 0 && time_ns > clock.latest_ns {
                 self.peaks.push_back((self.read, time_ns));
@@ -260,42 +313,38 @@ impl Records {
             self.clock = Some(Clock { latest_ns: time_ns, ..clock });
             return Ok(());
         }
+        self.check_late(time_ns, clock.latest_ns, limits.late_ns_max)?;
         self.clock = Some(Clock { first_ns: clock.first_ns.min(time_ns), ..clock });
-        self.check_late(time_ns, clock.latest_ns, limits.late_ns_max)
+        Ok(())
     }
 
     #[cold]
-    fn check_late(&mut self, time_ns: i128, latest_ns: i128, late_ns_max: i128) -> Result<(), Fault> {
+    fn check_late(&mut self, time_ns: i128, latest_ns: i128, late_ns_max: i128) -> Result<(), (Sort, Fault)> {
         let late_ns = latest_ns - time_ns;
         if late_ns_max == 0 {
-            return Err(self.time_fault(
-                time_ns,
-                format!(
-                    "no time before that of the request before, {}, which is {} later: time must not go backwards; \
-                     `--reorder-ms` allows lines that are slightly late",
-                    text::time(latest_ns),
-                    text::duration(late_ns.unsigned_abs())
-                ),
-            ));
+            let expected = format!(
+                "no time before that of the request before, {}, which is {} later: time must not go backwards; \
+                 `--reorder-ms` allows lines that are slightly late",
+                text::time(latest_ns),
+                text::duration(late_ns.unsigned_abs())
+            );
+            return Err((Sort::Late(late_ns), self.time_fault(time_ns, expected)));
         }
         if late_ns > late_ns_max {
-            return Err(self.time_fault(
-                time_ns,
-                format!(
-                    "at most {} before the latest time so far, {}, and it is {} before; `--reorder-ms` says how late lines may be",
-                    text::duration(late_ns_max.unsigned_abs()),
-                    text::time(latest_ns),
-                    text::duration(late_ns.unsigned_abs())
-                ),
-            ));
+            let expected = format!(
+                "at most {} before the latest time so far, {}, and it is {} before; `--reorder-ms` says how late lines may be",
+                text::duration(late_ns_max.unsigned_abs()),
+                text::time(latest_ns),
+                text::duration(late_ns.unsigned_abs())
+            );
+            return Err((Sort::Late(late_ns), self.time_fault(time_ns, expected)));
         }
         let first_later = self.peaks.partition_point(|(_, peak_ns)| *peak_ns <= time_ns);
         let too_far = self.latest_before_peaks_ns.is_some_and(|latest_ns| latest_ns > time_ns);
         let places = self.peaks.get(first_later).map_or(u64::MAX, |(place, _)| self.read - place);
         if too_far || places > PLACES_MAX {
-            return Err(
-                self.time_fault(time_ns, format!("a time that belongs at most {} requests before this line", text::grouped(PLACES_MAX)))
-            );
+            let expected = format!("a time that belongs at most {} requests before this line", text::grouped(PLACES_MAX));
+            return Err((Sort::Place, self.time_fault(time_ns, expected)));
         }
         self.disorder.late += 1;
         self.disorder.late_ns_max = self.disorder.late_ns_max.max(late_ns);

@@ -31,6 +31,17 @@ const EXAMPLES: &[(&str, &str)] = &[
         "8,16   3        5     0.000026421  3645  D   R 4938888 + 256 [java]\n8,16 3 6 0.1 3645 D FWFS 8 + 8 [x]\n\
          8,16 3 6 0.1 3645 D FN [x]\nCPU0 (8,16):\nReads Queued:           0,        0KiB",
     ),
+    (
+        "ftrace",
+        "# tracer: nop\ndd-7 [001] d..1. 4455.092003: block_rq_issue: 259,0 WS 65536 () 64 + 128 none,0,0 |32768| [dd]\n\
+         <idle>-0 [000] d.h1. 4455.474926: block_rq_complete: 259,0 WS () 64 + 128 none,0,0 [0]\n\
+         dd 7 [001] 4456.5: block:block_rq_issue: 259,0 FF 0 () 0 + 0 [dd]\nCPU:3 [LOST 1234 EVENTS]",
+    ),
+    (
+        "biosnoop",
+        "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n\
+         0.000348    job 1          5689   sdb     W 9009528    4096      0.21\n0.004578    ?              0              R 0          0         4.00",
+    ),
     ("fio2", "fio version 2 iolog\n/dev/sdb add\n/dev/sdb wait 100 0\n/dev/sdb read 0 4096\n/dev/sdb trim 0 4096"),
     ("fio3", "fio version 3 iolog\n1 /dev/sdb open\n3 /dev/sdb read 0 4096\n4 /dev/sdb datasync"),
     ("fio-lat", "0, 212273, 0, 4096, 4046848, 0\n7, 4279897, 1, 4096, 56582144, 0x2003, 9\n7, 97, 2, 4096, 0, 0"),

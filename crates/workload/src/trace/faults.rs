@@ -1,0 +1,166 @@
+//! What is wrong with the lines of a trace: every kind of fault once, with its first line and how many lines have it.
+
+use crate::error::{Position, WorkloadError};
+use crate::text;
+use crate::trace::fields::Fault;
+use crate::trace::format::Format;
+use crate::trace::units::SkipFaulty;
+
+/// Kinds that are told. More than these are counted together.
+const KINDS_MAX: usize = 12;
+
+/// If no more things were found in place of one, all of them are told.
+const FOUND_MAX: usize = 8;
+
+/// Where a fault was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// In a line by itself.
+    Text,
+    /// In its time, which is so many ns before one that was read before.
+    Late(i128),
+    /// In its time, which is too far from that of the first request.
+    Span,
+    /// In its time, which belongs too many requests before.
+    Place,
+}
+
+impl Sort {
+    fn is_as(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// Faults of one kind.
+#[derive(Clone, Debug)]
+struct Kind {
+    sort: Sort,
+    first_at: Position,
+    first_line: Option<String>,
+    /// The first of them.
+    fault: Fault,
+    /// What was found, the first first, up to [`FOUND_MAX`] and one more.
+    found: Vec<String>,
+    lines: u64,
+}
+
+/// The faulty lines of a trace.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults {
+    kinds: Vec<Kind>,
+    lines: u64,
+    /// Those of kinds that are not told.
+    others: u64,
+    /// How late the latest of them is.
+    late_ns_max: i128,
+}
+
+impl Faults {
+    /// A faulty line, or record. `line` is what stands there.
+    pub(super) fn add(&mut self, at: Position, line: Option<&str>, sort: Sort, fault: Fault) {
+        self.lines += 1;
+        if let Sort::Late(late_ns) = sort {
+            self.late_ns_max = self.late_ns_max.max(late_ns);
+        }
+        // What is expected of a time names another time.
+        let is_as = |kind: &Kind| {
+            kind.sort.is_as(sort)
+                && kind.fault.column.number == fault.column.number
+                && (sort != Sort::Text || kind.fault.expected == fault.expected)
+        };
+        if let Some(kind) = self.kinds.iter_mut().find(|kind| is_as(kind)) {
+            kind.lines += 1;
+            if kind.found.len() <= FOUND_MAX && !kind.found.contains(&fault.found) {
+                kind.found.push(fault.found);
+            }
+        } else if self.kinds.len() == KINDS_MAX {
+            self.others += 1;
+        } else {
+            let found = vec![fault.found.clone()];
+            let first_line = line.map(text::quoted);
+            self.kinds.push(Kind { sort, first_at: at, first_line, fault, found, lines: 1 });
+        }
+    }
+
+    /// How many lines are faulty.
+    pub(super) fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Each kind, as a phrase.
+    fn said(&self) -> impl Iterator<Item = String> + '_ {
+        let one = |kind: &Kind| {
+            let Fault { column, expected, .. } = &kind.fault;
+            let place = if column.number == 0 { String::new() } else { format!(", {column}") };
+            let line = kind.first_line.as_ref().map_or_else(String::new, |line| format!(" ({line})"));
+            let also = match &kind.found[1..] {
+                [] => String::new(),
+                [..] if kind.sort != Sort::Text || kind.found.len() > FOUND_MAX => String::new(),
+                more => format!(" (elsewhere {})", text::listed(more)),
+            };
+            let count = match kind.lines {
+                1 => String::new(),
+                lines => format!("; {} such {}", text::grouped(lines), kind.first_at.unit(lines)),
+            };
+            format!("{}{line}{place}: found {}{also}, expected {expected}{count}", kind.first_at, kind.found[0])
+        };
+        let others = (self.others > 0).then(|| format!("and {} with other faults", text::grouped(self.others)));
+        self.kinds.iter().map(one).chain(others)
+    }
+
+    /// All of it, a line each.
+    pub(super) fn listed(&self) -> String {
+        self.said().map(|kind| format!("\n  {kind}")).collect()
+    }
+
+    /// How many of these lines are faulty, and what is wrong with them, as a note; nothing if none is.
+    pub(super) fn note(&self, lines: u64, allowed: SkipFaulty) -> Option<String> {
+        let first = self.kinds.first()?;
+        let (unit, are) = (first.first_at.unit(lines), if self.lines == 1 { "is" } else { "are" });
+        Some(format!(
+            "{} of {} {unit} {are} faulty and left out, as --skip-faulty ({allowed}) allows: {}",
+            text::grouped(self.lines),
+            text::grouped(lines),
+            self.said().collect::<Vec<_>>().join("; ")
+        ))
+    }
+
+    /// The error of a trace that has more of them than may be left out.
+    pub(super) fn error(&self, path: String, lines: u64, format: &Format, allowed: Option<SkipFaulty>) -> Option<WorkloadError> {
+        let first = self.kinds.first()?;
+        let advice = self.advice(lines, format, allowed, first.first_at);
+        if let ([kind], 1) = (&self.kinds[..], self.lines) {
+            let Fault { column, found, expected } = kind.fault.clone();
+            let at = kind.first_at;
+            return Some(match at {
+                Position::Line(line) if column.number == 0 => WorkloadError::NotText { path, line, found, advice },
+                _ => WorkloadError::Line { path, at, place: column, found, expected: expected + &advice },
+            });
+        }
+        let are = if self.lines == 1 { "is" } else { "are" };
+        let count = format!("{} of its {} {} {are}", text::grouped(self.lines), text::grouped(lines), first.first_at.unit(lines));
+        Some(WorkloadError::Faulty { path, count, kinds: self.listed(), advice: advice.trim_start_matches([';', ' ', '\n']).into() })
+    }
+
+    /// What can be done about them, as the end of a message.
+    fn advice(&self, lines: u64, format: &Format, allowed: Option<SkipFaulty>, at: Position) -> String {
+        // If there are many, the fault is of what they are taken for.
+        if self.lines > lines / 2 && lines > 2 {
+            return format!(
+                "\nIf it is not of the format {}, --format NAME names another, and --columns says what the columns of any delimited text are",
+                format.name
+            );
+        }
+        let more = match (allowed, self.lines) {
+            (Some(allowed), _) => format!(", more than the {allowed} that may be left out"),
+            (None, _) => String::new(),
+        };
+        let what = if self.lines == 1 { format!("this {}", at.unit(1)) } else { "them".into() };
+        let mut advice = format!("; `--skip-faulty {}` leaves {what} out{more}", self.lines);
+        if self.late_ns_max > 0 {
+            let late_ms = self.late_ns_max.unsigned_abs().div_ceil(1_000_000);
+            advice += &format!("; `--reorder-ms {late_ms}` puts late ones in their places");
+        }
+        advice
+    }
+}

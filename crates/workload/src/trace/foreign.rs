@@ -1,0 +1,165 @@
+//! Well-known files that are no traces, or not yet: what they are, and what makes a trace of them.
+
+use std::path::Path;
+
+use crate::reading::STANDARD_INPUT_SAID;
+
+/// A kind of file.
+struct Kind {
+    /// What it is.
+    what: &'static str,
+    /// How it begins.
+    begins: fn(&[u8]) -> bool,
+    /// What can be done with it, where `{file}` is its name and `{stem}` that without what blktrace adds.
+    remedy: &'static str,
+}
+
+/// What has no requests to a drive.
+const NO_REQUESTS: &str = "it holds no requests to a drive; the name of a trace is expected";
+
+macro_rules! kinds {
+    ($( $what:literal, $begins:expr, $remedy:expr; )+) => {
+        &[$( Kind { what: $what, begins: $begins, remedy: $remedy }, )+]
+    };
+}
+
+/// Binary files by their first bytes.
+const BINARY: &[Kind] = kinds! {
+    "a binary file of blktrace", is_blktrace, "`blkparse -i {stem} > {stem}.txt` writes it as text, which is read";
+    "a binary file of trace-cmd", |head| head.starts_with(b"\x17\x08\x44tracing"),
+        "`trace-cmd report -i {file} > {file}.txt` writes it as text, of which the block events are read";
+    "a binary file of perf", |head| head.starts_with(b"PERFILE2") || head.starts_with(b"2ELIFREP"),
+        "`perf script -i {file} > {file}.txt` writes it as text, of which the block events are read";
+    "a binary file of LTTng or another recorder in the Common Trace Format",
+        |head| head.starts_with(&[0xc1, 0x1f, 0xfc, 0xc1]) || head.starts_with(&[0x57, 0x1d, 0xd1, 0x75]),
+        "it is read by babeltrace2, and tinytail reads the block events of ftrace, `trace-cmd report` and `perf script`";
+    "an Excel workbook", |head| is_zip(head) && (contains(head, b"[Content_Types].xml") || contains(head, b"xl/")),
+        "save its sheet as CSV, with one request per line, which --columns reads";
+    "a zip archive", is_zip, "`unzip -p {file} > {file}.txt` takes the trace out of it, if it holds one file";
+    "a 7z archive", |head| head.starts_with(b"7z\xbc\xaf\x27\x1c"), "`7z e -so {file} > {file}.txt` takes the trace out of it";
+    "a rar archive", |head| head.starts_with(b"Rar!\x1a\x07"), "`unrar p -inul {file} > {file}.txt` takes the trace out of it";
+    "compressed with lz4", |head| head.starts_with(&[0x04, 0x22, 0x4d, 0x18]), "`lz4 -dc {file} > {file}.txt` unpacks it";
+    "compressed with lzip", |head| head.starts_with(b"LZIP"), "`lzip -dc {file} > {file}.txt` unpacks it";
+    "compressed with lzma", |head| head.starts_with(&[0x5d, 0, 0]), "`xz --format=lzma -dc {file} > {file}.txt` unpacks it";
+    "compressed with lzop", |head| head.starts_with(b"\x89LZO"), "`lzop -dc {file} > {file}.txt` unpacks it";
+    "compressed with compress", |head| head.starts_with(&[0x1f, 0x9d]), "`zcat < {file} > {file}.txt` unpacks it";
+    "compressed twice",
+        |head| head.starts_with(&[0x1f, 0x8b]) || head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || head.starts_with(b"\xfd7zXZ\0")
+            || head.starts_with(b"BZh") && contains(head, b"1AY&SY"),
+        "unpack it once";
+    "a recording of network packets",
+        |head| [[0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0xc3, 0xd4], [0x4d, 0x3c, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d], [0x0a, 0x0d, 0x0d, 0x0a]]
+            .iter().any(|magic| head.starts_with(magic)),
+        NO_REQUESTS;
+    "a Parquet file", |head| head.starts_with(b"PAR1"),
+        "`python3 -c 'import pyarrow.parquet as p, pyarrow.csv as c; c.write_csv(p.read_table(\"{file}\"), \"{file}.csv\")'` writes it as CSV, \
+         which --columns reads";
+    "a Feather or Arrow file", |head| head.starts_with(b"ARROW1"),
+        "`python3 -c 'import pyarrow.feather as f, pyarrow.csv as c; c.write_csv(f.read_table(\"{file}\"), \"{file}.csv\")'` writes it as CSV, \
+         which --columns reads";
+    "an ORC file", |head| head.starts_with(b"ORC"),
+        "`python3 -c 'import pyarrow.orc as o, pyarrow.csv as c; c.write_csv(o.read_table(\"{file}\"), \"{file}.csv\")'` writes it as CSV, \
+         which --columns reads";
+    "an Avro file", |head| head.starts_with(b"Obj\x01"), "write it as CSV, with one request per line, which --columns reads";
+    "an HDF5 file", |head| head.starts_with(b"\x89HDF\r\n\x1a\n"),
+        "`h5dump` shows what it holds; write it as CSV, with one request per line, which --columns reads";
+    "an array of NumPy", |head| head.starts_with(b"\x93NUMPY"),
+        "`python3 -c 'import numpy as n; n.savetxt(\"{file}.csv\", n.load(\"{file}\"), \"%d\", \",\")'` writes it as CSV, which --columns reads";
+    "an SQLite database", |head| head.starts_with(b"SQLite format 3\0"),
+        "`sqlite3 {file} .tables` lists its tables, and `sqlite3 -csv -header {file} \"SELECT * FROM TABLE\" > {file}.csv` writes one as CSV, \
+         which --columns reads";
+    "a program", |head| head.starts_with(b"\x7fELF") || head.starts_with(b"MZ") || head.starts_with(&[0xcf, 0xfa, 0xed, 0xfe]), NO_REQUESTS;
+    "an office document", |head| head.starts_with(&[0xd0, 0xcf, 0x11, 0xe0]), "save its sheet as CSV, with one request per line, which --columns reads";
+    "a PDF document", |head| head.starts_with(b"%PDF-"), NO_REQUESTS;
+    "a picture", |head| head.starts_with(b"\x89PNG") || head.starts_with(&[0xff, 0xd8, 0xff]) || head.starts_with(b"GIF8"), NO_REQUESTS;
+    "text in UTF-16", |head| head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]),
+        "`iconv -f UTF-16 -t UTF-8 {file} > {file}.txt` writes it in UTF-8, which is read";
+};
+
+/// Texts by their first line, where no format knows it.
+const TEXT: &[Kind] = kinds! {
+    "a pointer of Git LFS to a file that was not fetched", |head| head.starts_with(b"version https://git-lfs"),
+        "`git lfs pull` in its repository fetches the file itself";
+    "a web page", |head| begins_in_any_case(head, b"<!doctype html") || begins_in_any_case(head, b"<html"),
+        "what was to be downloaded is behind it, perhaps behind a login or a licence; open its address in a browser";
+    "XML", |head| head.starts_with(b"<?xml"), "write it as CSV, with one request per line, which --columns reads";
+    "JSON", |head| head.starts_with(b"{") || head.starts_with(b"[{") || head == b"[",
+        "`jq -r '.. | objects | select(.op) | [.time, .op, .lba, .len] | @csv' {file} > {file}.csv`, with the names of its own keys, writes it \
+         as CSV, which --columns reads";
+    "a script", |head| head.starts_with(b"#!"), NO_REQUESTS;
+};
+
+fn is_zip(head: &[u8]) -> bool {
+    head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
+}
+
+/// The first event's number of its kind, with the version in its lowest byte, in either order of bytes.
+fn is_blktrace(head: &[u8]) -> bool {
+    matches!(head, [1..=15, b't', b'a', b'e', ..] | [b'e', b'a', b't', 1..=15, ..])
+}
+
+fn contains(head: &[u8], part: &[u8]) -> bool {
+    head.windows(part.len()).any(|window| window == part)
+}
+
+fn begins_in_any_case(head: &[u8], word: &[u8]) -> bool {
+    head.get(..word.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(word))
+}
+
+/// What a file is that begins with these bytes, and what can be done with it.
+pub(super) fn binary(head: &[u8], path: &Path) -> Option<(&'static str, String)> {
+    let kind = BINARY.iter().find(|kind| (kind.begins)(head))?;
+    Some((kind.what, remedy(kind, path)))
+}
+
+/// What a text is that begins with this line, and what can be done with it.
+pub(super) fn text(line: &str, path: &Path) -> Option<(&'static str, String)> {
+    let kind = TEXT.iter().find(|kind| (kind.begins)(line.as_bytes()))?;
+    Some((kind.what, remedy(kind, path)))
+}
+
+fn remedy(kind: &Kind, path: &Path) -> String {
+    let path = path.display().to_string();
+    // What came from a pipe has no name.
+    let file = if path == STANDARD_INPUT_SAID { "FILE".to_owned() } else { quoted(&path) };
+    let mut remedy = kind.remedy.to_owned();
+    if let Some((stem, _)) = path.rsplit_once(".blktrace.") {
+        remedy = remedy.replace("{stem}", &quoted(stem));
+    } else {
+        remedy = remedy.replace("blkparse -i {stem} > {stem}.txt", "blkparse -i - < {file} > {file}.txt");
+    }
+    remedy.replace("{file}", &file)
+}
+
+/// A name as a shell takes it.
+fn quoted(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@%,=".contains(letter);
+    if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remedies_name_the_file() {
+        let said = |head: &[u8], path: &str| binary(head, Path::new(path)).map(|(what, remedy)| format!("{what}: {remedy}"));
+        for (head, path, expected) in [
+            (&b"\x07tae\x01\0\0\0"[..], "a/sdb.blktrace.0", "a binary file of blktrace: `blkparse -i a/sdb > a/sdb.txt` writes it"),
+            (b"eat\x07", "my trace", "a binary file of blktrace: `blkparse -i - < 'my trace' > 'my trace'.txt` writes it"),
+            (b"PK\x03\x04....p.trace", "p.zip", "a zip archive: `unzip -p p.zip > p.zip.txt` takes"),
+            (b"PK\x03\x04....xl/workbook.xml", "p.xlsx", "an Excel workbook: save its sheet"),
+            (b"SQLite format 3\0", "standard input", "an SQLite database: `sqlite3 FILE .tables`"),
+            (b"PERFILE2", "perf.data", "a binary file of perf: `perf script -i perf.data > perf.data.txt`"),
+        ] {
+            let said = said(head, path).unwrap();
+            assert!(said.starts_with(expected), "{said}");
+        }
+        for head in [&b""[..], b"0 0 8 8 1", b"\x10tae", b"PK", b"time,op"] {
+            assert_eq!(said(head, "x"), None);
+        }
+        let (what, remedy) = text("version https://git-lfs.github.com/spec/v1", Path::new("t")).unwrap();
+        assert!(what.contains("Git LFS") && remedy.starts_with("`git lfs pull`"));
+        assert!(text("<!DOCTYPE HTML>", Path::new("t")).is_some() && text("1,2,3", Path::new("t")).is_none());
+    }
+}

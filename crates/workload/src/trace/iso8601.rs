@@ -1,0 +1,189 @@
+//! Dates with times as ISO 8601 has them: `2024-05-31T23:59:59.25Z`, also with a space in place of the T, with an offset such as
+//! `+02:00`, and without `-` and `:`. A time without an offset is taken for UTC.
+
+use crate::error::Column;
+use crate::trace::fields::Fault;
+
+/// What one looks like.
+const EXAMPLE: &str = "2024-05-31T23:59:59.25Z";
+
+/// A date with a time, in nanoseconds since 1970. What is below a nanosecond is cut off.
+pub(super) fn time_ns(field: &str, column: Column) -> Result<i128, Fault> {
+    read(field).ok_or_else(|| Fault::new(column, field, format!("a date with a time as in ISO 8601, such as {EXAMPLE}")))
+}
+
+/// Whether it is a date with a time.
+pub(super) fn is_time(field: &str) -> bool {
+    read(field).is_some()
+}
+
+/// Whether it is a date without a time.
+pub(super) fn is_date(field: &str) -> bool {
+    date(field.as_bytes()).is_some_and(|(_, rest)| rest.is_empty())
+}
+
+fn read(field: &str) -> Option<i128> {
+    let (days, rest) = date(field.as_bytes())?;
+    let (b'T' | b't' | b' ', rest) = rest.split_first()? else { return None };
+    let rest = rest.trim_ascii_start();
+    let (hour, rest) = digits(rest, 2)?;
+    let colon = rest.first() == Some(&b':');
+    let (minute, rest) = digits(after(rest, b':', colon)?, 2)?;
+    // Seconds may be missing.
+    let (second, rest) = match after(rest, b':', colon).and_then(|rest| digits(rest, 2)) {
+        Some(found) => found,
+        None => (0, rest),
+    };
+    let (fraction_ns, rest) = fraction(rest)?;
+    // The last minute of a year may have 61 seconds.
+    if hour > 24 || minute > 59 || second > 60 {
+        return None;
+    }
+    let offset_s = offset(rest.trim_ascii_start())?;
+    let seconds = i128::from(days) * 86_400 + i128::from(hour * 3600 + minute * 60 + second) - i128::from(offset_s);
+    Some(seconds * 1_000_000_000 + i128::from(fraction_ns))
+}
+
+/// The days since 1970 of a date, and what stands behind it.
+fn date(text: &[u8]) -> Option<(i64, &[u8])> {
+    let (year, rest) = digits(text, 4)?;
+    let dashes = rest.first() == Some(&b'-');
+    let (month, rest) = digits(after(rest, b'-', dashes)?, 2)?;
+    let (day, rest) = digits(after(rest, b'-', dashes)?, 2)?;
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let of_month = match month {
+        2 => 28 + u32::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if !(1..=of_month).contains(&day) {
+        return None;
+    }
+    // In years that begin in March, the day of the leap year is the last.
+    let year = i64::from(year) - i64::from(month < 3);
+    let of_year = i64::from((153 * ((month + 9) % 12) + 2) / 5 + day - 1);
+    Some((year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468, rest))
+}
+
+/// What stands behind a separator, where there are separators.
+fn after(text: &[u8], separator: u8, is_there: bool) -> Option<&[u8]> {
+    if is_there { text.strip_prefix(&[separator]) } else { Some(text) }
+}
+
+/// A number of so many digits, and what stands behind it.
+fn digits(text: &[u8], count: usize) -> Option<(u32, &[u8])> {
+    let (number, rest) = text.split_at_checked(count)?;
+    let value = number.iter().try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + u32::from(digit - b'0')))?;
+    Some((value, rest))
+}
+
+/// The nanoseconds behind a point or a comma.
+fn fraction(text: &[u8]) -> Option<(u32, &[u8])> {
+    let Some((b'.' | b',', rest)) = text.split_first() else { return Some((0, text)) };
+    let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, rest) = rest.split_at(count);
+    let mut place_ns = 1_000_000_000;
+    let mut ns = 0;
+    for digit in number {
+        place_ns /= 10;
+        ns += u32::from(digit - b'0') * place_ns;
+    }
+    (count > 0).then_some((ns, rest))
+}
+
+/// How many seconds the clock is ahead of UTC, by what stands at the end.
+fn offset(text: &[u8]) -> Option<i64> {
+    let (sign, rest) = match text {
+        [] | [b'Z' | b'z'] => return Some(0),
+        [b'+', rest @ ..] => (1, rest),
+        [b'-', rest @ ..] => (-1, rest),
+        _ => return None,
+    };
+    let (hours, rest) = digits(rest, 2)?;
+    let (minutes, rest) = match rest {
+        [] => (0, rest),
+        [b':', rest @ ..] => digits(rest, 2)?,
+        _ => digits(rest, 2)?,
+    };
+    (rest.is_empty() && hours < 24 && minutes < 60).then(|| sign * i64::from(hours * 3600 + minutes * 60))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECOND: i128 = 1_000_000_000;
+
+    #[test]
+    fn a_moment_may_be_written_in_several_ways() {
+        let moment = 1_717_199_999 * SECOND + 250_000_000;
+        for written in [
+            "2024-05-31T23:59:59.25Z",
+            "2024-05-31 23:59:59.25",
+            "2024-05-31t23:59:59,250z",
+            "20240531T235959.25Z",
+            "2024-06-01T01:59:59.250000000+02:00",
+            "2024-05-31T18:29:59.25 -0530",
+            "2024-06-01T00:59:59.2500000009+01",
+        ] {
+            assert_eq!(read(written), Some(moment), "{written}");
+        }
+        assert_eq!(read("1970-01-01T00:00Z"), Some(0));
+        assert_eq!(read("1969-12-31T23:59:59.999999999Z"), Some(-1));
+        assert_eq!(read("2000-02-29T00:00:00Z"), Some(951_782_400 * SECOND));
+        assert_eq!(read("2016-12-31T23:59:60Z"), read("2017-01-01T00:00:00Z"));
+        assert!(is_date("2024-05-31") && !is_date("2024-05-31T00:00") && !is_date("2024"));
+    }
+
+    #[test]
+    fn what_is_no_date_with_a_time_is_refused() {
+        for field in [
+            "",
+            "2024",
+            "2024-05-31",
+            "2024-13-01T00:00:00",
+            "2023-02-29T00:00:00",
+            "1900-02-29T00:00:00",
+            "2024-05-31T25:00:00",
+            "2024-05-31T00:60:00",
+            "2024-05-31T00:00:00.",
+            "2024-05-31T00:00:00+2",
+            "2024-05-31T00:00:00X",
+            "24-05-31T00:00:00",
+            "2024-0531T00:00:00",
+            "1717199999",
+            "12:00:00",
+        ] {
+            assert_eq!(read(field), None, "{field}");
+        }
+        assert!(time_ns("x", Column { number: 1, name: "time" }).unwrap_err().expected.contains(EXAMPLE));
+    }
+
+    proptest! {
+        #[test]
+        fn days_follow_each_other(day in 0_i64..3_000_000) {
+            let (mut year, mut month, mut left) = (0_i64, 1_u32, day);
+            let leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            while left >= 365 + i64::from(leap(year)) {
+                left -= 365 + i64::from(leap(year));
+                year += 1;
+            }
+            let length = |year, month| [31, 28 + i64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month as usize - 1];
+            while left >= length(year, month) {
+                left -= length(year, month);
+                month += 1;
+            }
+            let written = format!("{year:04}-{month:02}-{:02}", left + 1);
+            prop_assert_eq!(date(written.as_bytes()), Some((day - 719_528, &[][..])));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in any::<String>(), near in "[0-9]{0,5}[-T: .+Z0-9]{0,24}") {
+            read(&text);
+            read(&near);
+        }
+    }
+}
