@@ -185,7 +185,7 @@ pub enum WorkloadError {
         "{path}: the unit of its times is not stated and the format `{format}` does not fix one. \
          Give it with --time-unit{sidecar}; \
          if its times mean nothing, play it in closed loop with --queue-depth N.\n\
-         What each choice would make of its {requests} requests:{choices}"
+         What each choice would make of its {requests}:{choices}"
     )]
     MissingTimeUnit {
         /// The file.
@@ -194,7 +194,7 @@ pub enum WorkloadError {
         format: &'static str,
         /// Where else the unit can be stated, as part of the sentence, or nothing.
         sidecar: String,
-        /// Number of requests, with separators.
+        /// Number of requests, as a phrase.
         requests: String,
         /// One line for each unit: the trace's duration and rate.
         choices: String,

@@ -58,6 +58,11 @@ pub(crate) fn binary_size(bytes: u64) -> String {
     }
 }
 
+/// How many requests there are, as a phrase.
+pub(crate) fn requests(count: u64) -> String {
+    if count == 1 { "1 request".into() } else { format!("{} requests", grouped(count)) }
+}
+
 /// Phrases one after another: `a, b and c`.
 pub(crate) fn listed(parts: &[String]) -> String {
     match parts.split_last() {

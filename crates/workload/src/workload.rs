@@ -325,7 +325,7 @@ impl Workload {
             return Err(WorkloadError::Option {
                 path: file_path.into(),
                 message: format!(
-                    "format, time unit, operation codes, address unit, device, event, order and `same_drive` apply to traces, the queue \
+                    "format, time unit, operation codes, address unit, device, event, order, faulty lines and `same_drive` apply to traces, the queue \
                      depth to traces and stand-ins, and {why}"
                 ),
             });

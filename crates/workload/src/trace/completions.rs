@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use tinytail_core::units::Ns;
 
-use crate::trace::Op;
 use crate::trace::format::Record;
+use crate::trace::op::Op;
 use crate::trace::records::{PLACES_MAX, Request};
 
 /// Where a completion begins: device, operation and first sector.

@@ -3,7 +3,6 @@
 use crate::error::{Position, WorkloadError};
 use crate::text;
 use crate::trace::fields::Fault;
-use crate::trace::format::Format;
 use crate::trace::units::SkipFaulty;
 
 /// Kinds that are told. More than these are counted together.
@@ -126,7 +125,7 @@ impl Faults {
     }
 
     /// The error of a trace that has more of them than may be left out.
-    pub(super) fn error(&self, path: String, lines: u64, format: &Format, allowed: Option<SkipFaulty>) -> Option<WorkloadError> {
+    pub(super) fn error(&self, path: String, lines: u64, format: &str, allowed: Option<SkipFaulty>) -> Option<WorkloadError> {
         let first = self.kinds.first()?;
         let advice = self.advice(lines, format, allowed, first.first_at);
         if let ([kind], 1) = (&self.kinds[..], self.lines) {
@@ -143,12 +142,12 @@ impl Faults {
     }
 
     /// What can be done about them, as the end of a message.
-    fn advice(&self, lines: u64, format: &Format, allowed: Option<SkipFaulty>, at: Position) -> String {
+    fn advice(&self, lines: u64, format: &str, allowed: Option<SkipFaulty>, at: Position) -> String {
         // If there are many, the fault is of what they are taken for.
         if self.lines > lines / 2 && lines > 2 {
             return format!(
                 "\nIf it is not of the format {}, --format NAME names another, and --columns says what the columns of any delimited text are",
-                format.name
+                format
             );
         }
         let more = match (allowed, self.lines) {

@@ -2,8 +2,8 @@
 
 use crate::error::Column;
 use crate::text;
-use crate::trace::Op;
 use crate::trace::iso8601;
+use crate::trace::op::Op;
 use crate::trace::units::{AddressUnit, TimeUnit};
 use tinytail_core::units::{Ns, SECTOR_BYTES};
 
@@ -127,7 +127,7 @@ pub(crate) fn linux_device_name(device: u32) -> String {
 /// A time, as a whole number or a decimal fraction of a unit, in nanoseconds. What is below a nanosecond is cut off.
 pub(crate) fn time_ns(field: &str, unit: TimeUnit, column: Column) -> Result<i128, Fault> {
     if unit == TimeUnit::Iso8601 {
-        return iso8601::time_ns(field, column);
+        return iso8601::read(field).ok_or_else(|| no_date(field, column));
     }
     let bytes = field.as_bytes();
     let (whole, fraction) = match bytes.iter().position(|byte| *byte == b'.') {
@@ -154,6 +154,11 @@ pub(crate) fn time_ns(field: &str, unit: TimeUnit, column: Column) -> Result<i12
 /// How long something took.
 pub(crate) fn latency_ns(field: &str, unit: TimeUnit, column: Column) -> Result<Ns, Fault> {
     Ns::try_from(time_ns(field, unit, column)?).map_err(|_| Fault::new(column, field, "a latency below 2^64 ns"))
+}
+
+#[cold]
+fn no_date(field: &str, column: Column) -> Fault {
+    Fault::new(column, field, "a date with a time as in ISO 8601, such as 2024-05-31T23:59:59.25Z")
 }
 
 #[cold]

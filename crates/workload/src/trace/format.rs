@@ -1,11 +1,11 @@
 //! What a format says of itself, and what its lines say.
 
-use tinytail_core::commands::CommandKind;
 use tinytail_core::units::Ns;
 
 use crate::error::Column;
 use crate::trace::columns::Columns;
 use crate::trace::fields::Fault;
+use crate::trace::op::Op;
 use crate::trace::units::{AddressUnit, Event, OpCodes, TimeUnit};
 
 /// A trace format.
@@ -155,41 +155,6 @@ pub struct Record {
     pub sectors: u32,
     /// How long the request took when it was recorded, if the trace says that.
     pub latency_ns: Option<Ns>,
-}
-
-/// What a recorded request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Op {
-    /// Return data.
-    Read,
-    /// Replace data.
-    Write,
-    /// Give data up.
-    Trim,
-    /// Make data durable.
-    Flush,
-}
-
-impl Op {
-    /// The drive's command for it. What the drive has no command for is counted and left out.
-    pub(super) fn command(self) -> Option<CommandKind> {
-        match self {
-            Self::Read => Some(CommandKind::Read),
-            Self::Write => Some(CommandKind::Write),
-            Self::Trim => Some(CommandKind::Trim),
-            Self::Flush => None,
-        }
-    }
-}
-
-impl From<CommandKind> for Op {
-    fn from(kind: CommandKind) -> Self {
-        match kind {
-            CommandKind::Read => Self::Read,
-            CommandKind::Write => Self::Write,
-            CommandKind::Trim => Self::Trim,
-        }
-    }
 }
 
 /// The units and codes with which a trace is read.

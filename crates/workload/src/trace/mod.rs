@@ -31,6 +31,7 @@ mod instants;
 mod iso8601;
 mod kernel_events;
 mod msr;
+mod op;
 mod opening;
 mod proposal;
 mod records;
@@ -63,9 +64,10 @@ pub use columns::Columns;
 pub use container::Compression;
 use faults::Faults;
 pub use fields::Fault;
-pub use format::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
+pub use format::{Format, Layout, Order, Parsed, Parser, Reader, Record, Settings, Time};
 pub use instants::CoarseTimes;
 use instants::Instants;
+pub use op::Op;
 use records::{Disorder, Ordered, Records, Request, TimeLimits};
 use units::{AddressUnit, DeviceName, Event, OpCodes, SkipFaulty, TimeUnit};
 
@@ -300,7 +302,7 @@ impl Trace {
     fn next_checked(&self, records: &mut Records) -> Result<Option<Request>, WorkloadError> {
         records.next().map_err(|error| match (&error, &records.faults) {
             (WorkloadError::CutRecord { path, .. }, Some(faults)) => {
-                faults.error(path.clone(), records.lines, self.format, self.skip_faulty).unwrap_or(error)
+                faults.error(path.clone(), records.lines, self.format.name, self.skip_faulty).unwrap_or(error)
             }
             _ => error,
         })
@@ -313,7 +315,7 @@ impl Trace {
         match self.skip_faulty.filter(|allowed| allowed.allows(faults.lines(), records.lines)) {
             Some(allowed) => self.notes.extend(faults.note(records.lines, allowed)),
             None => {
-                let error = faults.error(records.input.path(), records.lines, self.format, self.skip_faulty);
+                let error = faults.error(records.input.path(), records.lines, self.format.name, self.skip_faulty);
                 error.map_or(Ok(()), |error| Err(records.input.unless_changed(error)))?;
             }
         }

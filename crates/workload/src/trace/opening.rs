@@ -534,7 +534,7 @@ impl Unmeasured {
         }
         let faults = records.faults.clone().unwrap_or_default();
         if read.requests == 0 {
-            let error = faults.error(records.input.path(), records.lines, format, None);
+            let error = faults.error(records.input.path(), records.lines, format.name, None);
             return Err(error.unwrap_or_else(|| WorkloadError::Empty { path: content.path.display().to_string() }));
         }
         if faults.lines() > 0 {
@@ -577,7 +577,7 @@ fn missing_time_unit(content: &TraceContent, format: &'static Format, settings: 
         path: content.path.display().to_string(),
         format: format.name,
         sidecar: input::in_sidecar(&content.path, "time_unit = \"...\""),
-        requests: text::grouped(read.requests),
+        requests: text::requests(read.requests),
         choices: TimeUnit::ALL.map(|unit| format!("\n  {unit}: {}", read.in_time(unit))).concat() + &read.faults,
     }
 }
@@ -607,6 +607,6 @@ fn missing_units(content: &TraceContent, columns: Columns, untimed: bool, mut se
         path: content.path.display().to_string(),
         missing: missing.into_iter().flatten().collect::<Vec<_>>().join(" and of its "),
         example: format!("--columns {example}{}", input::in_sidecar(&content.path, &format!("columns = \"{example}\""))),
-        choices: format!("{} requests:{choices}{}", text::grouped(read.requests), read.faults),
+        choices: format!("{}:{choices}{}", text::requests(read.requests), read.faults),
     }
 }

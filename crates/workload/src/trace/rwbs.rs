@@ -4,7 +4,7 @@
 //! The operation is R read, W write, D discard, DE secure erase, F flush, WZ write zeroes, Z and a letter one on zones, of which ZA
 //! writes (a zone append), or N none of these. blkparse and older kernels write the same, with B for a barrier.
 
-use crate::trace::Op;
+use crate::trace::op::Op;
 
 /// What the letters say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

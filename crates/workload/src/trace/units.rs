@@ -10,7 +10,7 @@ use tinytail_core::commands::CommandKind;
 use tinytail_core::units::SECTOR_BYTES;
 
 use crate::text;
-use crate::trace::Op;
+use crate::trace::op::Op;
 
 /// The unit of a trace's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
