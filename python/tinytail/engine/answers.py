@@ -9,11 +9,9 @@ from typing import Any, Literal
 from tinytail.engine import methods
 from tinytail.engine.results import Adjustment, Latency, Log
 
-AddressUnit = Literal["sectors", "bytes", "kib"]
+Compression = Literal["none", "zstd", "gzip", "bzip2", "xz"]
 
-Compression = Literal["none", "zstd", "gzip"]
-
-TimeUnit = Literal["ns", "100ns", "us", "ms", "s"]
+TimeUnit = Literal["ns", "100ns", "us", "ms", "s", "iso8601"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +438,7 @@ class TraceDescription(methods.Answer):
     format: str
     compression: Compression
     time_unit: TimeUnit | None
-    address_unit: AddressUnit
+    address_unit: str
     columns: str | None
     ops: str | None
     devices: tuple[TraceDevice, ...]

@@ -9,8 +9,6 @@ from typing import Annotated, Any, Literal, TypedDict
 from tinytail.engine.arguments import U32_MAX, U64_MAX
 from tinytail.engine.declared import Options, Whole
 
-AddressUnit = Literal["sectors", "bytes", "kib"]
-
 Event = Literal["Q", "I", "D"]
 
 Fit = Literal["fold", "clip"]
@@ -19,7 +17,7 @@ MeanGap = Literal["mean"]
 
 ReadOrWrite = Literal["read", "write"]
 
-TimeUnit = Literal["ns", "100ns", "us", "ms", "s"]
+TimeUnit = Literal["ns", "100ns", "us", "ms", "s", "iso8601"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +102,10 @@ class TraceOptions(Options):
     Attributes:
         format: Name of a trace's format; found from its content if not given.
         time_unit: Unit of a trace's time column, for formats that do not fix it.
-        ops: Meaning of a trace's operation codes, such as write=0,read=1, for formats that do not
-            fix it; trim and flush may be added.
-        unit: Unit of a trace's addresses and sizes, for formats that do not fix it.
+        ops: Meaning of a trace's operation codes, such as write=0,read=1,2, for formats that do not
+            fix it; trim and flush may be added, and ignore=3,4 for requests that are left out.
+        unit: Unit of a trace's addresses and sizes, for formats that do not fix it: sectors, bytes,
+            kib, or blocks of so many bytes, as blocks:4096.
         trace_device: Number or name of the only device of a trace that is played; all of them if
             not given.
         event: Event that counts as a request of a trace, for formats that record several: queued,
@@ -116,6 +115,8 @@ class TraceOptions(Options):
             outstanding, whatever its times are.
         same_drive: That a trace was recorded on the drive that is simulated, so that its latencies
             are held against the simulated ones without reserve; for traces that hold latencies.
+        skip_faulty: How many faulty lines of a trace may be left out: so many, or a share of its
+            lines, such as 0.5%. They are counted and said.
         columns: What the columns of a delimited text are, with the units of time, lba and len, such
             as time:us,op,lba:sectors,len:bytes; _ skips one. By names: time=TIME:us,op=TYPE, and so
             on.
@@ -124,12 +125,13 @@ class TraceOptions(Options):
     format: str | None = None
     time_unit: TimeUnit | None = None
     ops: str | None = None
-    unit: AddressUnit | None = None
+    unit: str | None = None
     trace_device: str | None = None
     event: Event | None = None
     reorder_ms: Annotated[int, Whole(0, U64_MAX)] | None = None
     queue_depth: Annotated[int, Whole(1, U32_MAX)] | None = None
     same_drive: bool | None = None
+    skip_faulty: str | None = None
     columns: str | None = None
 
 
@@ -279,12 +281,13 @@ class TraceKeywords(TypedDict, total=False):
     format: str | None
     time_unit: TimeUnit | None
     ops: str | None
-    unit: AddressUnit | None
+    unit: str | None
     trace_device: str | None
     event: Event | None
     reorder_ms: Annotated[int, Whole(0, U64_MAX)] | None
     queue_depth: Annotated[int, Whole(1, U32_MAX)] | None
     same_drive: bool | None
+    skip_faulty: str | None
     columns: str | None
 
 

@@ -26,7 +26,7 @@ def describe_trace(
     """The characteristics of a block I/O trace: its format, size, mix, rate, span and locality.
 
     Args:
-        path: the trace, plain or compressed with zstd or gzip; `"-"` is standard input.
+        path: the trace, plain or compressed with zstd, gzip, bzip2 or xz; `"-"` is standard input.
         transform: what is done to the requests before they are measured.
         progress: called about ten times a second, in this thread.
         trace: how it is read, by the options of `TraceOptions`.
@@ -76,7 +76,8 @@ def convert_trace(
     Args:
         workload: path of a trace or of a workload file, or name of an open-loop workload; `"-"`
             is a trace on standard input. A trace in closed loop stays so.
-        output: the trace to be written; compressed if its name ends in `.zst` or `.gz`.
+        output: the trace to be written; compressed if its name ends in `.zst`, `.gz`, `.bz2` or
+            `.xz`.
         transform: what is done to the requests.
         requests: how many requests are written at most; all if not given.
         seed: seed of whatever is random.

@@ -115,10 +115,11 @@ def _how_read(info: Info) -> str:
         read.append(info["compression"])
     skipped = [note for note in info["notes"] if note.startswith("not played: ")]
     # The others say how the format was found.
+    doubtful = (" as if they were ", " faulty and left out", "the recorder says that it lost ")
     doubts = [
         note
         for note in info["notes"]
-        if " as if they were " in note or note.startswith("its header line ")
+        if note.startswith("its header line ") or any(words in note for words in doubtful)
     ]
     return f"Read {described}: {', '.join(read)}." + "".join(
         [f" Skipped: {note.removeprefix('not played: ')}." for note in skipped]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import importlib
 import json
 import os
 import re
@@ -284,3 +285,71 @@ def test_a_large_text_takes_no_memory() -> None:
         peaks.append(int(done.stdout))
     # In KiB: the files have 2 and 40 MB.
     assert peaks[1] - peaks[0] < 10_000
+
+
+def test_faulty_lines_are_told_at_once_and_left_out_when_asked(command: RunCommand) -> None:
+    Path("own.csv").write_text("1,R,0,8\n2,X,8,8\n3,W,8,0\n4,Y,8,8\n5,W,16,8\n6,R,24,8\n7,R,32,8\n")
+    columns = ["--columns", "time:us,op,lba:sectors,len:sectors"]
+    refused = command("trace", "info", "own.csv", *columns)
+    assert refused.code == 2
+    assert "own.csv: 3 of its 7 lines are faulty:\n" in refused.err
+    for part in ("line 2 (`2,X,8,8`), column 2 (op): found `X` (elsewhere `Y`)", "2 such lines"):
+        assert part in refused.err
+    found = re.search(r"`(--skip-faulty 3)` leaves them out", refused.err)
+    assert found is not None, refused.err
+    shown = command("trace", "info", "own.csv", *columns, *found[1].split())
+    assert shown.code == 0
+    said = " ".join(shown.out.split())
+    assert "own.csv: 4 requests in 6.00 µs" in said
+    assert "Doubtful: 3 of 7 lines are faulty and left out, as --skip-faulty (3 lines)" in said
+    ignoring = command(
+        "trace", "info", "own.csv", *columns, "--ops", "ignore=X,Y", "--skip-faulty", "15%"
+    )
+    assert "2 requests whose operation is" not in ignoring.out
+    assert "1 request whose operation is `X` and 1 request whose operation is `Y`" in " ".join(
+        ignoring.out.split()
+    )
+    described = tinytail.describe_trace(
+        "own.csv", columns=columns[1], skip_faulty="50%", ops="read=R,X,write=W,Y"
+    )
+    assert described.requests == 6
+    refused = command("trace", "info", "own.csv", *columns, "--skip-faulty", "some")
+    assert refused.code == 2
+    assert "expected a number of lines, or a share of them from 0% to 100%" in refused.err
+
+
+def test_addresses_in_blocks_and_other_units_are_said(command: RunCommand) -> None:
+    Path("own.csv").write_text("timestamp,lba,size,operation\n0,10,1,W\n5,11,2,W\n9,10,1,R\n")
+    columns = ["--columns", "time:us,lba,len,op"]
+    shown = command("trace", "info", "own.csv", *columns, "--unit", "blocks:4096", "--json", "-")
+    info = json.loads(shown.out)
+    assert (info["end_bytes"], info["write"]["mean_kib"]) == (13 * 4096, 6)
+    refused = command("trace", "info", "own.csv", *columns, "--unit", "pages")
+    assert refused.code == 2
+    assert "`pages` is not an address unit; expected sectors, bytes, kib, or blocks" in refused.err
+
+
+def test_a_trace_of_a_month_is_looked_into_and_scaled_to_be_played(command: RunCommand) -> None:
+    day_us = 24 * 3600 * 10**6
+    lines = [f"0,W,{number * 4096},4096,{number * day_us}" for number in range(31)]
+    Path("month.csv").write_text("\n".join(lines))
+    assert tinytail.describe_trace("month.csv").duration_s == 30 * 24 * 3600
+    run = ("compare", "base", "--device", "ttflash-small", "--workload", "month.csv")
+    refused = command(*run)
+    assert "request 14 comes 13.0 days after the first, and a run, which plays them" in refused.err
+    for remedy in re.findall(r"`(--(?:scale-time|requests) \S+)`", refused.err):
+        played = command(*run, *remedy.split())
+        assert played.code == 0, (remedy, played.err)
+
+
+@pytest.mark.parametrize("packed", ["bz2", "xz"])
+def test_traces_are_packed_and_unpacked_as_their_names_say(packed: str) -> None:
+    written = tinytail.convert_trace("t.trace", f"u.trace.{packed}")
+    assert written.compression == {"bz2": "bzip2", "xz": "xz"}[packed]
+    unpack = importlib.import_module({"bz2": "bz2", "xz": "lzma"}[packed])
+    text = unpack.decompress(Path(f"u.trace.{packed}").read_bytes()).decode()
+    assert text.splitlines()[1] == LINES.splitlines()[1]
+    Path("t.trace.toml").replace("v.trace.toml")
+    Path(f"v.trace.{packed}").write_bytes(unpack.compress(LINES.encode()))
+    described = tinytail.describe_trace(f"v.trace.{packed}")
+    assert (described.requests, described.compression) == (4000, written.compression)
