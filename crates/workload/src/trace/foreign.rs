@@ -53,7 +53,7 @@ const BINARY: &[Kind] = kinds! {
         NO_REQUESTS;
     "a Parquet file", |head| head.starts_with(b"PAR1"),
         "`python3 -c 'import pyarrow.parquet as p, pyarrow.csv as c; c.write_csv(p.read_table(\"{file}\"), \"{file}.csv\")'` writes it as CSV, \
-         which --columns reads";
+         which --columns reads; of a log of tinytail, --columns time=asked_ns:ns,op=kind,lba=sector:sectors,len=sectors:sectors --reorder-ms 60000 does";
     "a Feather or Arrow file", |head| head.starts_with(b"ARROW1"),
         "`python3 -c 'import pyarrow.feather as f, pyarrow.csv as c; c.write_csv(f.read_table(\"{file}\"), \"{file}.csv\")'` writes it as CSV, \
          which --columns reads";

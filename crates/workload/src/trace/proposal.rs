@@ -76,6 +76,12 @@ impl<'a> Head<'a> {
         self.rows.iter().all(date)
     }
 
+    /// Whether what stands in a column are numbers that never fall, and not all the same, or dates.
+    fn grows(&self, index: usize) -> bool {
+        let numbers: Option<Vec<f64>> = self.column(index).map(|field| field.parse().ok()).collect();
+        self.are_dates(index) || numbers.is_some_and(|numbers| numbers.is_sorted() && numbers.first() < numbers.last())
+    }
+
     /// Whether a column has times without a date, beside one with dates.
     fn is_clock(&self, index: usize) -> bool {
         index > 0 && self.are_dates(index - 1) && self.column(index - 1).all(iso8601::is_date)
@@ -444,8 +450,11 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
         }
         // A run needs no latencies: where it is not clear which they are or in which unit, they are left out.
         if role == Role::Time {
-            // A date goes with the time beside it.
+            // A date goes with the time beside it, and of several the one that the lines are in order of is likely.
             at.retain(|index| !head.is_clock(*index));
+            if at.iter().any(|index| head.grows(*index)) {
+                at.retain(|index| head.grows(*index));
+            }
         }
         if role == Role::Latency && !matches!(at[..], [index] if head.names[index].unit.is_some()) {
             continue;
@@ -470,8 +479,7 @@ fn roles_by_content(head: &Head<'_>) -> Option<Roles> {
     let numbers = |index: usize| head.column(index).map(number).collect::<Option<Vec<f64>>>();
     let mut places = 0..head.names.len();
     let op = places.clone().find(|index| head.column(*index).all(|field| columns::op(field).is_some()))?;
-    let grows = |values: &[f64]| values.is_sorted() && values.first() < values.last();
-    let is_time = |index: usize| head.are_dates(index) || numbers(index).is_some_and(|values| grows(&values));
+    let is_time = |index: usize| head.grows(index) && head.could_be(index, Role::Time);
     let time = places.find(|index| *index != op && is_time(*index))?;
     let rest: Vec<(usize, f64)> = (0..head.names.len())
         .filter(|index| ![op, time].contains(index) && !head.is_clock(*index))
@@ -570,6 +578,11 @@ mod tests {
                 &["time_us,cmd,lba_sectors,bytes", "1,0x2A,8,512", "2,0x88,8,512"],
                 "it can be read with --columns time:us,op,lba:sectors,len:bytes --ops \
                  write=0x2A,0x8A,0xAA,0x0A,0x2E,0x8E,0xAE,read=0x28,0x88,0xA8,0x08,trim=0x42,flush=0x35,0x91",
+            ),
+            // Of several times, the lines are in the order of one.
+            (
+                &["kind,sector,sectors,asked_ns,array_ns", "R,8,8,100,40", "W,16,8,200,30"],
+                "it can be read with --columns op,lba:sectors,len:sectors,time:ns",
             ),
             (
                 &["when,op,sector,sectors", "2024-05-31T23:59:59Z,R,8,8"],
