@@ -162,6 +162,8 @@ fn one_faulty_line_is_told_with_its_remedy() {
     assert!(text.contains("2 of its 2 lines are faulty"), "{text}");
     let path = folder.file("m", "1,2\n2,3\n3,4\n");
     let text = message(play(&path, &TraceOptions { format: Some("msr".into()), ..none() }), &folder);
+    let all = TraceOptions { skip_faulty: Some("100%".parse().unwrap()), format: Some("msr".into()), ..none() };
+    assert_eq!(message(play(&path, &all), &folder), text);
     assert!(text.contains("If it is not of the format msr, --format NAME names another") && !text.contains("--skip-faulty"), "{text}");
 }
 

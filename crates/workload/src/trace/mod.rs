@@ -312,7 +312,9 @@ impl Trace {
     fn note_what_was_read(&mut self, records: &Records, bits: u64) -> Result<(), WorkloadError> {
         self.notes.extend(records.input.notes());
         let faults = records.faults.clone().unwrap_or_default();
-        match self.skip_faulty.filter(|allowed| allowed.allows(faults.lines(), records.lines)) {
+        // Of a trace without a line that is right, what is wrong is told.
+        let is_left = !self.scan.devices.is_empty();
+        match self.skip_faulty.filter(|allowed| is_left && allowed.allows(faults.lines(), records.lines)) {
             Some(allowed) => self.notes.extend(faults.note(records.lines, allowed)),
             None => {
                 let error = faults.error(records.input.path(), records.lines, self.format.name, self.skip_faulty);
