@@ -99,6 +99,10 @@ impl Geometry {
     pub fn block_of(&self, ppn: Ppn) -> BlockIx {
         ppn / self.pages_per_block
     }
+    /// The blocks of a plane.
+    pub fn blocks_of(&self, plane: PlaneIx) -> std::ops::Range<BlockIx> {
+        plane * self.blocks_per_plane..(plane + 1) * self.blocks_per_plane
+    }
     /// The plane of a block.
     #[inline]
     pub fn plane_of(&self, block: BlockIx) -> PlaneIx {

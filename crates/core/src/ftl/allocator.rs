@@ -13,7 +13,7 @@ use crate::flash::op::{Class, Op, Owner};
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::{Claimant, Tables};
 use crate::gc::state::PoolGc;
-use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Pool, Ppn};
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::{Aligned, Parking, Preference, Writer};
 
@@ -108,10 +108,9 @@ where
         }
     }
 
-    /// Takes a page in the tables alone.
+    /// Takes a page of a plane in the tables alone.
     #[inline]
-    pub(crate) fn take_for_ageing(&mut self, pool: Pool, claimant: Claimant) -> Option<Ppn> {
-        let plane = self.up.ftl.tables.first_plane(pool);
+    pub(crate) fn take_for_ageing(&mut self, plane: PlaneIx, claimant: Claimant) -> Option<Ppn> {
         let point = self.ageing_point(plane, claimant == Claimant::Gc);
         self.up.ftl.tables.take(plane, point, claimant)
     }

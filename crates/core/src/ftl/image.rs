@@ -1,7 +1,7 @@
 //! The tables as part of an image.
 
 use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
-use crate::ids::{BlockIx, NONE, Pool};
+use crate::ids::{BlockIx, NONE};
 use crate::mem::prefetch;
 use crate::stream::{LoadError, Sink, Source, put_all, take_all, take_one};
 use std::ops::Range;
@@ -56,8 +56,8 @@ impl Tables {
         take_all(source, &mut self.next_page, u16::from_le_bytes)?;
         take_all(source, &mut self.erases, u32::from_le_bytes)?;
         take_all(source, &mut self.closed_at, u64::from_le_bytes)?;
-        for pool in self.pools() {
-            self.load_pool(pool, source)?;
+        for plane in 0..self.geometry.planes() {
+            self.load_blocks(self.geometry.blocks_of(plane), source)?;
         }
         take_all(source, &mut self.valid, u64::from_le_bytes)?;
         take_all(source, &mut self.reverse, u32::from_le_bytes)?;
@@ -73,19 +73,15 @@ impl Tables {
         if self.sequence.iter().any(|&sequence| sequence > self.last_sequence) {
             return Err(LoadError::Faulty(format!("a page has a sequence number above the last, {}", self.last_sequence)));
         }
+        self.counts.fill(0);
         for block in 0..self.next_page.len() as BlockIx {
             self.map_block(block).map_err(LoadError::Faulty)?;
         }
         self.find_least_counts();
-        for pool in self.pools() {
-            let blocks = self.groups_of(pool);
-            let valid = blocks.clone().map(|block| self.valid_pages(self.group_of(block))).sum();
-            if let Some(live) = self.live.get_mut(pool.index()) {
-                *live = valid;
-            }
-            let bad = blocks.filter(|&block| self.is_bad(block)).count();
+        for plane in 0..self.geometry.planes() {
+            let bad = self.geometry.blocks_of(plane).filter(|&block| self.is_bad(block)).count();
             if bad != bad_per_plane as usize {
-                return Err(LoadError::Faulty(format!("plane {} has {bad} bad blocks, its device {bad_per_plane}", pool.0)));
+                return Err(LoadError::Faulty(format!("plane {plane} has {bad} bad blocks, its device {bad_per_plane}")));
             }
         }
         let physical = self.reverse.len();
@@ -95,20 +91,20 @@ impl Tables {
         Ok(())
     }
 
-    /// A pool's clock and which of its blocks are open and erased.
-    fn load_pool<S: Source>(&mut self, pool: Pool, source: &mut S) -> Result<(), LoadError<S::Error>> {
-        let pages = self.geometry.pages_per_block;
-        let Range { start: first, end } = self.groups_of(pool);
-        let of_pool = first as usize..end as usize;
-        let faulty = |what: String| Err(LoadError::Faulty(format!("plane {}: {what}", pool.0)));
-        if let Some(block) = of_pool.clone().find(|&block| u32::from(self.next_page[block]) > pages) {
+    /// The clock of the plane of some blocks, and which of them are open and erased.
+    fn load_blocks<S: Source>(&mut self, blocks: Range<BlockIx>, source: &mut S) -> Result<(), LoadError<S::Error>> {
+        let (first, pages) = (blocks.start, self.geometry.pages_per_block);
+        let plane = self.geometry.plane_of(first);
+        let of_plane = first as usize..blocks.end as usize;
+        let faulty = |what: String| Err(LoadError::Faulty(format!("plane {plane}: {what}")));
+        if let Some(block) = of_plane.clone().find(|&block| u32::from(self.next_page[block]) > pages) {
             return faulty(format!("block {block} has {} programmed pages of {pages}", self.next_page[block]));
         }
-        let next_page = &self.next_page[of_pool.clone()];
+        let next_page = &self.next_page[of_plane.clone()];
         let programmed = |block: BlockIx| next_page.get(block.wrapping_sub(first) as usize).map(|&pages| u32::from(pages));
-        let tables = &mut self.planes[pool.index()];
+        let tables = &mut self.planes[plane as usize];
         tables.programs = take_one(source, u64::from_le_bytes)?;
-        if self.closed_at[of_pool].iter().any(|&closed_at| closed_at > tables.programs) {
+        if self.closed_at[of_plane].iter().any(|&closed_at| closed_at > tables.programs) {
             return faulty(format!("a block closed after the plane's clock, {}", tables.programs));
         }
         take_all(source, &mut tables.open, u32::from_le_bytes)?;
@@ -148,7 +144,8 @@ impl Tables {
         let programmed = u32::from(self.next_page[block as usize]);
         let nothing = |ppn: u32| self.reverse[ppn as usize] == NONE && !self.is_valid(ppn);
         if self.is_bad(block) && (first..first + pages).all(nothing) {
-            self.counts[block as usize] = NOT_A_VICTIM;
+            let group = self.group_of(block);
+            self.counts[group.index()] |= NOT_A_VICTIM;
             return Ok(());
         }
         for ppn in first..first + pages {
@@ -173,7 +170,12 @@ impl Tables {
             }
             valid += 1;
         }
-        self.counts[block as usize] = valid + if programmed < pages { NOT_A_VICTIM } else { 0 };
+        let group = self.group_of(block);
+        self.counts[group.index()] += valid;
+        if let Some(live) = self.live.get_mut(self.geometry.plane_of(block) as usize) {
+            *live += valid as u32;
+        }
+        self.counts[group.index()] |= if programmed < pages { NOT_A_VICTIM } else { 0 };
         Ok(())
     }
 }

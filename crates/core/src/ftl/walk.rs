@@ -39,6 +39,11 @@ impl Tables {
         Unseen { at: start, end, fetched: start }
     }
 
+    /// All pages of a block group.
+    pub fn pages_of_group(&self, group: BlockGroup) -> Unseen {
+        self.pages_of(self.first_block(group))
+    }
+
     /// The next page that is valid.
     #[inline]
     pub fn next_valid(&self, unseen: &mut Unseen) -> Option<Ppn> {

@@ -38,8 +38,8 @@ where
     /// Moves every valid page of a block group within its plane and erases it, without time. Returns the pages moved.
     pub(crate) fn collect_functionally(&mut self, victim: BlockGroup) -> u32 {
         let Ok(moved) = self.collect(victim, |drive, from| {
-            let pool = drive.up.ftl.tables.pool_of(drive.up.ftl.tables.plane_of(from));
-            Ok::<_, Infallible>(drive.take_for_ageing(pool, Claimant::Gc).expect("GC always has its reserved block"))
+            let plane = drive.up.ftl.tables.plane_of(from);
+            Ok::<_, Infallible>(drive.take_for_ageing(plane, Claimant::Gc).expect("GC always has its reserved block"))
         });
         moved
     }

@@ -50,8 +50,7 @@ where
     pub(super) fn open(&mut self, group: BlockGroup) -> Collection {
         let (tables, now) = (&mut self.up.ftl.tables, self.flash.now);
         tables.begin_collect(group);
-        let block = tables.first_block(group);
-        tables.prefetch_block(block);
-        Collection { group, unseen: tables.pages_of(block), in_flight: 0, moved: 0, started: now, chosen: now, moved_at: now }
+        tables.blocks_of(group).for_each(|block| tables.prefetch_block(block));
+        Collection { group, unseen: tables.pages_of_group(group), in_flight: 0, moved: 0, started: now, chosen: now, moved_at: now }
     }
 }

@@ -159,9 +159,9 @@ where
         progress(reported)
     }
 
-    /// The pool of a page that ageing writes.
+    /// Takes a page where ageing writes a logical page. Returns its pool too, whether it has a page or not.
     #[inline]
-    fn ageing_pool(&mut self, lpn: Lpn) -> Pool {
+    fn take_drawn(&mut self, lpn: Lpn, claimant: Claimant) -> (Pool, Option<Ppn>) {
         let planes = self.flash.device.geometry.planes();
         let spreads = self.spreads_pages();
         let plane = match &mut self.up.ftl.late_bound {
@@ -174,7 +174,7 @@ where
             }
             _ => self.ask(|policies, view| policies.place.plane(view, lpn)),
         };
-        self.up.ftl.tables.pool_of(plane)
+        (self.up.ftl.tables.pool_of(plane), self.take_for_ageing(plane, claimant))
     }
 
     /// Whether pages go to any plane of the drive while it ages, those that GC moves too: where GC counts erased blocks, how full
@@ -190,11 +190,10 @@ where
     /// Writes a page in the tables, and collects block groups where its plane or die has too little erased.
     #[inline]
     fn write_functionally(&mut self, lpn: Lpn, tally: &mut Tally) {
-        let mut pool = self.ageing_pool(lpn);
-        let mut page = self.take_for_ageing(pool, Claimant::Host);
+        let (mut pool, mut page) = self.take_drawn(lpn, Claimant::Host);
         if page.is_none() && self.flash.traits.late_bound {
             pool = self.emptiest_pool();
-            page = self.take_for_ageing(pool, Claimant::Host);
+            page = self.take_for_ageing(self.up.ftl.tables.first_plane(pool), Claimant::Host);
         }
         let ppn = page.expect("ageing keeps every plane above its reserve");
         self.up.ftl.tables.commit_write(lpn, ppn);
@@ -283,20 +282,19 @@ where
 
     /// Where the design's GC would move a page.
     fn take_spread(&mut self, from: Ppn) -> Ppn {
-        let plane = self.up.ftl.tables.plane_of(from);
-        let own = self.up.ftl.tables.pool_of(plane);
-        let wanted = match self.flash.traits {
-            Traits { late_bound: true, .. } if self.spreads_pages() => self.ageing_pool(self.up.ftl.tables.owner(from)),
+        let own = self.up.ftl.tables.plane_of(from);
+        let mut to = match self.flash.traits {
+            Traits { late_bound: true, .. } if self.spreads_pages() => self.take_drawn(self.up.ftl.tables.owner(from), Claimant::Gc).1,
             Traits { gc_across: true, .. } => {
-                let plane = self.ask(|policies, view| policies.place.gc_plane(view, plane));
-                self.up.ftl.tables.pool_of(plane)
+                let plane = self.ask(|policies, view| policies.place.gc_plane(view, own));
+                self.take_for_ageing(plane, Claimant::Gc)
             }
-            _ => own,
+            _ => self.take_for_ageing(own, Claimant::Gc),
         };
-        let mut to = self.take_for_ageing(wanted, Claimant::Gc).or_else(|| self.take_for_ageing(own, Claimant::Gc));
+        to = to.or_else(|| self.take_for_ageing(own, Claimant::Gc));
         if to.is_none() && self.flash.traits.late_bound {
             // Those of other pools have taken its reserve.
-            to = self.take_for_ageing(self.emptiest_pool(), Claimant::Gc);
+            to = self.take_for_ageing(self.up.ftl.tables.first_plane(self.emptiest_pool()), Claimant::Gc);
         }
         to.expect("GC always has its reserved block")
     }
