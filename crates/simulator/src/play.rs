@@ -7,6 +7,8 @@ use tinytail_core::units::{Ns, SECOND, TIME_MAX};
 use tinytail_workload::{Arrival, Pacing, Source, Streams, Timing, WorkloadError};
 
 mod bursts;
+mod resting;
+mod resumed;
 mod threads;
 
 /// Requests that are taken from a source at a time.
@@ -100,6 +102,11 @@ impl<'a> Ahead<'a> {
             self.fetched = upto;
         }
         Ok(())
+    }
+
+    /// What has been taken from the source and not been issued, after `first`.
+    fn keep(mut self, first: Option<Arrival>) -> Vec<Arrival> {
+        first.into_iter().chain(self.batch.drain(self.next..)).collect()
     }
 
     /// Takes no more requests.
@@ -197,6 +204,12 @@ pub fn play_streams<O: Observer>(
         }
         _ => threads::play_threads(drive, streams, offset_ns, control, enough),
     }
+}
+
+/// Plays the streams of a workload for a time, as [`play_streams`] does, and waits for what is outstanding then. They go on from
+/// there, when they are played again.
+pub fn play_for<O: Observer>(drive: &mut Drive<O>, streams: &mut Streams, offset_ns: Ns, time_ns: Ns, control: &Control) -> Ending {
+    threads::play_for(drive, streams, offset_ns, time_ns, control)
 }
 
 /// Looks at a run now and then: tells of its progress, and finds out whether it must end.

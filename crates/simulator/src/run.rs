@@ -7,7 +7,7 @@ use crate::control::{Control, Phase, WRITE_STALL_S_MAX};
 use crate::crew::{AtWork, thread_cpu_seconds};
 use crate::image::Image;
 use crate::outcome::{Before, Figures, Outcome, Recorder, erased_pages, outcome};
-use crate::play::{ARRIVAL_MAX, Ending, play, play_streams};
+use crate::play::{ARRIVAL_MAX, Ending, play, play_for, play_streams};
 use crate::spec::{RunError, Spec, TimelineSpec};
 use crate::wear::erases_so_far;
 use crate::without::without;
@@ -204,12 +204,20 @@ fn run_with<M: Measures>(
     };
     let unmapped = footprint.iter().filter(|&&lpn| drive.view().tables().lookup(lpn) == NONE).count();
     drive.wake();
+    let mut ending = if control.is_cancelled() { Ending::Cancelled } else { prepare(&mut drive, workload, spec, &context, control)? };
     let before = Before { start: drive.now(), erased: erased_pages(&drive), ..Before::default() };
-    let mut ending = if control.is_cancelled() { Ending::Cancelled } else { Ending::Complete };
     let mut warm_up = "none".to_string();
     let mut kept = None;
     if ending == Ending::Complete && !spec.no_warm_up {
         (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, control)?;
+    }
+    let mut ramped = None;
+    if ending == Ending::Complete && workload.ramp_ns() > 0 {
+        let mut streams = workload.streams(spec.seed, &context, spec.requests)?;
+        let origin = drive.now() + MS;
+        ending = play_for(&mut drive, &mut streams, origin, workload.ramp_ns(), control);
+        warm_up = format!("{warm_up}; then {:.3} s of the workload itself, its ramp time", workload.ramp_ns() as f64 / SECOND as f64);
+        ramped = Some(streams);
     }
     if let Ending::Unread(why) = ending {
         return Err(RunError::Failed(why));
@@ -231,9 +239,10 @@ fn run_with<M: Measures>(
     let recorder = Recorder::of(workload, &mut notes);
     if ending == Ending::Complete {
         control.enter(Phase::Running, workload.requests_expected(spec.requests).unwrap_or(0));
-        let mut streams = match kept {
-            Some(kept) => Streams::one(Box::new(kept), workload.pacing),
-            None => workload.streams(spec.seed, &context, spec.requests)?,
+        let mut streams = match (ramped, kept) {
+            (Some(streams), _) => streams,
+            (None, Some(kept)) => Streams::one(Box::new(kept), workload.pacing),
+            (None, None) => workload.streams(spec.seed, &context, spec.requests)?,
         };
         if let Some(recorder) = &recorder {
             let listened = |stream: Stream| Stream { source: recorder.listen(stream.source), ..stream };
@@ -324,6 +333,25 @@ fn finish<M: Measures>(mut outcome: Outcome, log: Option<Log>, drive: &mut Drive
     }
     (outcome.log, outcome.request_timelines) = (log, request_timelines);
     outcome
+}
+
+/// Plays what a workload has before its measured part.
+fn prepare<M: Measures>(
+    drive: &mut Drive<M>,
+    workload: &Workload,
+    spec: &Spec,
+    context: &SourceContext,
+    control: &Control,
+) -> Result<Ending, WorkloadError> {
+    for mut streams in workload.preparing(spec.seed, context)? {
+        control.enter(Phase::WarmingUp, 0);
+        let start = drive.now();
+        let ending = play_streams(drive, &mut streams, start + MS, control, |_| false);
+        if ending != Ending::Complete {
+            return Ok(ending);
+        }
+    }
+    Ok(Ending::Complete)
 }
 
 /// Brings the drive from its aged state into the middle of the workload: a trace is played once, a synthetic workload until

@@ -9,11 +9,13 @@ use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::units::{MS, Ns, US};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
-use tinytail_simulator::outcome::FindingCode;
+use tinytail_simulator::outcome::{FindingCode, Outcome};
 use tinytail_simulator::play::{Ending, play, play_streams};
 use tinytail_simulator::run::run;
 use tinytail_simulator::spec::{RunError, Spec};
-use tinytail_workload::{Arrival, Pacing, Pulses, Source, SourceContext, Stream, Streams, Timing, TraceOptions, Workload, WorkloadError};
+use tinytail_workload::{
+    Arrival, Pacing, Pulses, Rest, Source, SourceContext, Stream, Streams, Timing, TraceOptions, Workload, WorkloadError,
+};
 
 /// Keeps every completion.
 #[derive(Default)]
@@ -248,6 +250,54 @@ fn a_job_file_runs_as_its_threads_say() {
     assert_eq!(one.event_hash, two.event_hash);
     assert!(!one.partial && one.read.count > 50, "{}", one.read.count);
     assert!((390..=400).contains(&one.write.count), "2,000 per second for 0.2 s: {}", one.write.count);
+}
+
+/// The outcome of a job file.
+fn outcome_of(name: &str, text: &str) -> Outcome {
+    let path = std::env::temp_dir().join(format!("tinytail-{}-{name}.fio", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    let outcome = run(&Spec { no_warm_up: true, ..spec(path.to_str().unwrap(), None) }, &Control::default()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    outcome
+}
+
+#[test]
+fn the_last_phase_of_a_job_file_is_measured() {
+    let global = "[global]\nfilename=d\ndirect=1\nbs=16k\n";
+    let reads = "rw=randread\nsize=4m\n";
+    let phases = outcome_of("phases", &format!("{global}[fill]\nrw=write\nsize=8m\n[reads]\nstonewall\n{reads}"));
+    assert_eq!((phases.read.count, phases.write.count), (256, 0));
+    assert!(phases.notes.iter().any(|note| note.contains("the last phase alone is measured, reads")), "{:?}", phases.notes);
+    let alone = outcome_of("alone", &format!("{global}[reads]\n{reads}"));
+    assert_ne!(phases.event_hash, alone.event_hash, "what comes before is played");
+}
+
+#[test]
+fn what_is_played_in_the_ramp_time_is_not_measured() {
+    let text =
+        |options: &str| format!("[job]\ndirect=1\nrw=randread\nbs=16k\nsize=8m\nnorandommap\nioengine=libaio\niodepth=4\n{options}\n");
+    // 2,000 per second for 200 ms, and as many before.
+    let timed = outcome_of("ramp", &text("rate_iops=2000\nramp_time=100ms\nruntime=200ms\ntime_based"));
+    assert!((398..=402).contains(&timed.read.count), "{}", timed.read.count);
+    assert!(timed.state.warm_up.ends_with("then 0.100 s of the workload itself, its ramp time"), "{}", timed.state.warm_up);
+    // What was played in the ramp time is of the job's size.
+    let whole = outcome_of("whole", &text("rate_iops=2000\nramp_time=100ms")).read.count;
+    assert!((310..=314).contains(&whole), "512 requests but for those of 100 ms: {whole}");
+    let closed = outcome_of("closed", &text("ramp_time=1ms")).read.count;
+    assert!(closed < 512 && closed > 256, "{closed}");
+}
+
+#[test]
+fn a_stream_with_pauses_has_nothing_outstanding_in_them() {
+    let rest = Rest { think_ns: 500 * US, requests: Some(6), counts_issued: true, busy_ns: None };
+    let reader = timed(closed(READ, 4, Some(60)), Timing { rest: Some(rest), ..Timing::default() });
+    let [reads, _] = played(vec![reader, closed(WRITE, 2, None)], u64::MAX);
+    assert_eq!(reads.len(), 60);
+    for group in reads.chunks(6).zip(reads.chunks(6).skip(1)) {
+        let last = group.0.iter().map(|read| read.completed).max().unwrap();
+        assert_eq!(group.1[0].asked, last + 500 * US);
+        assert_eq!(group.1.iter().filter(|read| read.asked == group.1[0].asked).count(), 4, "up to its depth at once");
+    }
 }
 
 #[test]

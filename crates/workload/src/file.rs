@@ -14,7 +14,7 @@ use tinytail_core::units::SECTOR_BYTES;
 
 use crate::claims::Claim;
 use crate::error::WorkloadError;
-use crate::fio;
+use crate::fio::{self, Preparation};
 use crate::read::read_text;
 use crate::synthetic::Synthetic;
 use crate::synthetic::profile::Profile;
@@ -55,6 +55,10 @@ pub(crate) struct CheckedFile {
     pub(crate) summary: String,
     pub(crate) table: Table,
     pub(crate) transform: Transform,
+    /// What is to be known with every result.
+    pub(crate) notes: Vec<String>,
+    /// What a job file has before its measured part.
+    pub(crate) preparation: Preparation,
 }
 
 /// The table of a workload file, checked.
@@ -248,7 +252,7 @@ fn own_file(document: &Document) -> Result<(CheckedFile, Option<u32>), ConfigErr
     let transform = if readable("transform") { faults.take(top.at("transform").transform(transform)) } else { None };
     faults.result().map_err(|error| error.placed(std::iter::once(document)))?;
     let (Some(table), Some(transform)) = (table, transform) else { unreachable!("what is not there has a fault") };
-    Ok((CheckedFile { summary, table, transform }, multiplier))
+    Ok((CheckedFile { summary, table, transform, notes: Vec::new(), preparation: Preparation::default() }, multiplier))
 }
 
 /// Reads the sidecar file of a trace.

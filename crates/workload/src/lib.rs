@@ -46,7 +46,7 @@ pub use measured::{Measured, MeasuredLatencies};
 pub use read::{read_text, set_text};
 pub use reading::{Reading, Seen, Watch};
 pub use source::{Arrival, Fitted, Note, Reached, Source, SourceContext};
-pub use streams::{Pacing, Pulses, Stream, Streams, Timing};
+pub use streams::{Pacing, Pulses, Rest, Stream, Streams, Timing};
 pub use trace::units::{AddressUnit, Code, DeviceName, Event, OpCodes, SkipFaulty, TimeUnit};
 pub use trace::{CoarseTimes, Columns, Trace, TraceOptions};
 pub use trace_file::{Converted, Recorded, TraceFile};

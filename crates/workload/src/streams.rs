@@ -33,6 +33,21 @@ pub struct Timing {
     pub outstanding_max: Option<u32>,
     /// In closed loop: it issues requests in pulses; all the time without them.
     pub pulses: Option<Pulses>,
+    /// Pauses in which nothing of the stream is outstanding.
+    pub rest: Option<Rest>,
+}
+
+/// Now and then a stream issues nothing until all that it has outstanding has completed, and then for a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// How long, from the last completion.
+    pub think_ns: Ns,
+    /// After how many requests; never because of them without it. At least 1.
+    pub requests: Option<u64>,
+    /// Whether those that have been issued count, and not those that have completed.
+    pub counts_issued: bool,
+    /// After how long from the end of the pause before; never because of time without it.
+    pub busy_ns: Option<Ns>,
 }
 
 /// Times of load with pauses between them.

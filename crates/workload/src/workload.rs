@@ -6,14 +6,14 @@ use include_dir::{Dir, include_dir};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tinytail_config::{Given, Row, did_you_mean};
-use tinytail_core::units::SECTOR_BYTES;
+use tinytail_core::units::{Ns, SECTOR_BYTES};
 
 use crate::characteristics::{CharacteristicsSummary, measure};
 use crate::claims::{self, CheckedClaim, Claim};
 use crate::duration::{self, Room};
 use crate::error::WorkloadError;
 use crate::file::{CheckedFile, NO_RATES, Table, Text, TraceFile};
-use crate::fio;
+use crate::fio::{self, Preparation};
 use crate::limit::Limited;
 use crate::measured::Measured;
 use crate::random::Random;
@@ -29,6 +29,9 @@ use crate::transform::{Base, Merged, Tenant, Transform, Transformed};
 
 /// The environment variable that names the folder with the traces of named workloads.
 pub const TRACES_VARIABLE: &str = "TINYTAIL_TRACES";
+
+/// Tells the draws of what is played before the measured part from those of that.
+const PREPARING_SALT: u64 = 0x6a09_e667_f3bc_c908;
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
 
@@ -61,6 +64,8 @@ pub struct Workload {
     /// What is to be known with every result: format, units, defaults that were taken.
     pub notes: Vec<String>,
     requests: Requests,
+    /// What is played before the measured part.
+    preparation: Preparation,
 }
 
 #[derive(Clone, Debug)]
@@ -299,6 +304,7 @@ impl Workload {
             detail: format!("{}, format {}{times}: {requests} requests{span}{paced}", trace.path().display(), trace.format()),
             notes: trace.notes().to_vec(),
             requests: Requests::Trace(trace),
+            preparation: Preparation::default(),
         })
     }
 
@@ -311,7 +317,7 @@ impl Workload {
         traces: Option<&Path>,
         reading: &Reading,
     ) -> Result<Self, WorkloadError> {
-        let CheckedFile { summary, table, transform } = file;
+        let CheckedFile { summary, table, transform, notes, preparation } = file;
         // Of the options, a stand-in has the one that is not about a file.
         let depth = options.queue_depth.filter(|_| matches!(table, Table::Profile { .. }));
         if depth == Some(0) {
@@ -335,7 +341,7 @@ impl Workload {
             let origins = vec![Origin::given(options), Origin { said: format!("from the workload {name}"), options: stated }];
             Trace::open_with(&path, origins, reading)
         };
-        let workload = match table {
+        let mut workload = match table {
             Table::Trace(trace) => Self::from_trace(name.clone(), summary, open(trace)?)?,
             Table::Tenants(tenants) => {
                 let opened = tenants.into_iter().map(|(tenant, trace, transform)| Ok((tenant, open(trace)?, transform)));
@@ -349,6 +355,7 @@ impl Workload {
                     detail: merged.tenants_detail().unwrap_or_default(),
                     notes: merged.notes(),
                     requests: Requests::Transformed { transformed: Box::new(merged), claims: Vec::new() },
+                    preparation: Preparation::default(),
                 }
             }
             Table::Profile { stands_in_for, profile, claims } => Self {
@@ -363,6 +370,7 @@ impl Workload {
                 ),
                 notes: vec![format!("not the recorded requests of {stands_in_for}, but requests made to be like them")],
                 requests: Requests::Profile { profile, claims },
+                preparation: Preparation::default(),
             },
             Table::Synthetic(synthetic) => Self {
                 name,
@@ -372,6 +380,7 @@ impl Workload {
                 detail: synthetic.detail(),
                 notes: Vec::new(),
                 requests: Requests::Synthetic(synthetic),
+                preparation: Preparation::default(),
             },
             Table::Threads(threads) => {
                 let depth = |(_, thread): &(String, Synthetic)| thread.depth().unwrap_or(0);
@@ -385,9 +394,12 @@ impl Workload {
                     detail: format!("{} threads; {}", threads.len(), threads.iter().map(thread).collect::<Vec<_>>().join("; ")),
                     notes: Vec::new(),
                     requests: Requests::Threads(threads),
+                    preparation: Preparation::default(),
                 }
             }
         };
+        workload.notes.extend(notes);
+        workload.preparation = preparation;
         workload.transformed(&transform)
     }
 
@@ -499,10 +511,33 @@ impl Workload {
         }
     }
 
+    /// How long the streams of the measured part are played before measuring begins.
+    #[must_use]
+    pub fn ramp_ns(&self) -> Ns {
+        self.preparation.ramp_ns
+    }
+
+    /// Starts what is played before the measured part, one after the other.
+    ///
+    /// # Errors
+    /// As [`Workload::streams`].
+    pub fn preparing(&self, seed: u64, context: &SourceContext) -> Result<Vec<Streams>, WorkloadError> {
+        self.check_fits(context.logical_sectors)?;
+        let mut seeds = Random::new(seed ^ PREPARING_SALT);
+        let phase = |threads: &Vec<(String, Synthetic)>| {
+            Ok(Streams { streams: self.streams_of(threads, seeds.bits(), context)?, requests: u64::MAX })
+        };
+        self.preparation.phases.iter().map(phase).collect()
+    }
+
     /// One stream for each thread, to a queue of its own.
     fn thread_streams(&self, seed: u64, context: &SourceContext) -> Result<Vec<Stream>, WorkloadError> {
         self.check_fits(context.logical_sectors)?;
         let Requests::Threads(threads) = &self.requests else { return Ok(Vec::new()) };
+        self.streams_of(threads, seed, context)
+    }
+
+    fn streams_of(&self, threads: &[(String, Synthetic)], seed: u64, context: &SourceContext) -> Result<Vec<Stream>, WorkloadError> {
         // Where no thread has an end, that of the run ends them all.
         let some_end = threads.iter().any(|(_, thread)| thread.ends());
         // The threads must not share a stream of bits.
@@ -553,6 +588,11 @@ impl Workload {
     /// transformed: a workload that is fitted to the drive stays within it.
     #[must_use]
     pub fn end_sector(&self) -> Option<u64> {
+        let before = self.preparation.phases.iter().flatten().filter_map(|(_, thread)| thread.end_sector()).max();
+        self.measured_end_sector().max(before)
+    }
+
+    fn measured_end_sector(&self) -> Option<u64> {
         match &self.requests {
             Requests::Trace(trace) => Some(trace.end_sector()),
             Requests::Profile { profile, .. } => Some(profile.end_sector()),

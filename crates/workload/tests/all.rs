@@ -3,6 +3,7 @@
 mod bursts;
 mod characteristics;
 mod convert;
+mod fio_differential;
 mod fio_jobs;
 mod formats;
 mod generators;

@@ -75,10 +75,10 @@ def test_the_jobs_that_come_along_are_listed_shown_and_right(command: RunCommand
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[a]\ndirect=1\nio_dept=4\n", ":3: [a] the option `io_dept` is not supported (did"),
-        ("[a]\ndirect=1\nsize=0\n", ":3: [a] `size` is 0: the job has no I/O"),
+        ("[a]\ndirect=1\nio_dept=4\n", ":3: [a] the option `io_dept` is not known (did"),
+        ("[a]\ndirect=1\nnumjobs=0\n", ":3: [a] `numjobs` is 0: the job has no I/O"),
         ("[a]\nrw=read\n", ":1: [a] `direct` is missing: fio's default is buffered I/O"),
-        ("direct=1\n", ":1: found `direct=1` before the first section"),
+        ("direct=1\n", ":1: found `direct` before the first section"),
     ],
 )
 def test_faults_name_file_line_and_option(
@@ -92,6 +92,52 @@ def test_faults_name_file_line_and_option(
     outcome = command(*COMPARE, "--workload", str(file))
     assert outcome.code == 2
     assert said in " ".join(outcome.err.split())
+
+
+def test_all_faults_are_told_at_once(command: RunCommand, tmp_path: Path) -> None:
+    file = tmp_path / "faulty.fio"
+    file.write_text("[a]\ndirect=0\nfsync=1\nbs=100\n[b]\nruntime=soon\nfilename=x\n", "utf-8")
+    outcome = command("config", "check", str(file))
+    assert outcome.code == 2
+    said = " ".join(outcome.err.split())
+    for fault in (
+        ":1: [a] `filename` is missing",
+        ":2: [a] `direct` is 0",
+        ":3: [a] the option `fsync` of fio is not supported: there are no flushes here",
+        ":4: [a] `bs` is `100`",
+        ":5: [b] `direct` is missing",
+        ":6: [b] `runtime` is `soon`",
+    ):
+        assert f"{file}{fault}" in said
+
+
+def test_variables_of_the_environment_and_what_is_ignored_are_noted(
+    command: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "variable.fio"
+    file.write_text(
+        "[a]\ndirect=1\nrw=randread\nbs=16k\nsize=${SIZE}\ngroup_reporting\nlog_avg_msec=9\n", "utf-8"
+    )
+    monkeypatch.setenv("SIZE", "4m")
+    found = tinytail.compare(["base"], device="ttflash-small", workload=str(file)).result("base")
+    assert found.read.count == 256
+    monkeypatch.delenv("SIZE")
+    outcome = command("config", "check", str(file))
+    assert "names the environment variable `SIZE`, which is not set" in " ".join(
+        outcome.err.split()
+    )
+
+
+def test_phases_before_the_last_prepare_the_drive(tmp_path: Path) -> None:
+    file = tmp_path / "phases.fio"
+    file.write_text(
+        "[global]\nfilename=d\ndirect=1\nbs=16k\nsize=4m\n[fill]\nrw=write\n"
+        "[reads]\nstonewall\nrw=randread\n",
+        "utf-8",
+    )
+    comparison = tinytail.compare(["base"], device="ttflash-small", workload=str(file), verify=True)
+    result = comparison.result("base")
+    assert (result.read.count, result.write.count) == (256, 0)
 
 
 def test_what_was_kept_of_a_job_file_is_explained(command: RunCommand, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::resting::Resting;
+use super::resumed::{Nothing, Resumed};
 use super::{ARRIVAL_MAX, Ahead, BATCH, Ending, STANDSTILL, Watch, too_late, unread};
 use crate::control::Control;
 use tinytail_core::drive::Drive;
@@ -29,6 +31,7 @@ struct Thread<'a> {
     outstanding_max: u32,
     /// When each of the requests has been thought about that take the places of completed ones, in order.
     thought: VecDeque<Ns>,
+    resting: Option<Resting>,
 }
 
 impl Thread<'_> {
@@ -38,14 +41,27 @@ impl Thread<'_> {
             && self.next.is_some()
             && self.think_ns == 0
             && now >= self.begin
+            && self.resting.as_ref().is_none_or(|resting| resting.may_issue(now))
+    }
+
+    /// How many requests may be outstanding.
+    fn room(&self) -> u32 {
+        match self.pacing {
+            Pacing::Closed { depth } => depth,
+            Pacing::Open | Pacing::Bursts => self.outstanding_max,
+        }
     }
 
     /// When it issues its next request if none completes until then; none if it waits for that, or issues it at once.
     fn due(&self, now: Ns) -> Option<Ns> {
         let next = self.next.as_ref()?;
+        let begin = match &self.resting {
+            Some(resting) => self.begin.max(resting.end()?),
+            None => self.begin,
+        };
         match self.pacing {
-            Pacing::Open if self.in_flight < self.outstanding_max => Some((self.begin + next.at).max(now)),
-            Pacing::Closed { depth } if self.think_ns == 0 => (self.in_flight < depth && now < self.begin).then_some(self.begin),
+            Pacing::Open if self.in_flight < self.outstanding_max => Some((self.begin + next.at).max(now).max(begin)),
+            Pacing::Closed { depth } if self.think_ns == 0 => (self.in_flight < depth && now < begin).then_some(begin),
             // What has not been used yet needs no thought.
             Pacing::Closed { depth } if u64::from(self.in_flight) + (self.thought.len() as u64) < u64::from(depth) => {
                 Some(self.begin.max(now))
@@ -56,7 +72,7 @@ impl Thread<'_> {
         }
     }
 
-    fn issued(&mut self) {
+    fn issued(&mut self, now: Ns) {
         if self.think_ns > 0
             && let Pacing::Closed { depth } = self.pacing
             && u64::from(self.in_flight) + self.thought.len() as u64 >= u64::from(depth)
@@ -64,10 +80,17 @@ impl Thread<'_> {
             self.thought.pop_front();
         }
         self.in_flight += 1;
+        let is_full = self.in_flight >= self.room();
+        if let Some(resting) = &mut self.resting {
+            resting.issued(now, self.in_flight, is_full);
+        }
     }
 
     fn completed(&mut self, at: Ns) {
         self.in_flight -= 1;
+        if let Some(resting) = &mut self.resting {
+            resting.completed(at, self.in_flight);
+        }
         if self.think_ns > 0 {
             self.thought.push_back(at + self.think_ns);
         }
@@ -124,6 +147,8 @@ struct Threads<'a> {
     left: u64,
     /// Whether time ends any thread, or a pulse of any.
     any_end: bool,
+    /// From this time on nothing is issued, and what has not been issued is kept.
+    pause: Ns,
 }
 
 impl<'a> Threads<'a> {
@@ -149,11 +174,13 @@ impl<'a> Threads<'a> {
                 think_ns: timing.think_ns,
                 outstanding_max: timing.outstanding_max.unwrap_or(u32::MAX),
                 thought: VecDeque::new(),
+                resting: timing.rest.map(|rest| Resting::new(rest, begin)),
             });
         }
         let completions = Vec::with_capacity(BATCH);
         let any_end = threads.iter().any(|thread| thread.end.min(thread.pulse_end) != Ns::MAX);
-        let mut all = Self { threads, owners: Owners::default(), completions, in_flight: 0, left: streams.requests, any_end };
+        let mut all =
+            Self { threads, owners: Owners::default(), completions, in_flight: 0, left: streams.requests, any_end, pause: Ns::MAX };
         all.end_if_done();
         Ok(all)
     }
@@ -200,7 +227,7 @@ impl<'a> Threads<'a> {
         }
         let id = drive.submit_to(arrival.queue, at, arrival.command).map_err(|error| Ending::Faulty(error.to_string()))?;
         self.owners.submitted(id, index);
-        thread.issued();
+        thread.issued(at);
         self.in_flight += 1;
         self.left -= 1;
         thread.next = thread.ahead.take(drive).map_err(unread)?;
@@ -230,6 +257,9 @@ impl<'a> Threads<'a> {
     /// Issues what is due. Threads in closed loop take turns, one request each, so that none goes far ahead of the others.
     fn issue_due<O: Observer>(&mut self, drive: &mut Drive<O>, watch: &mut Watch<'_>) -> Result<(), Ending> {
         loop {
+            if drive.now() >= self.pause {
+                return Ok(());
+            }
             if self.any_end {
                 self.stop_ended(drive.now());
             }
@@ -245,6 +275,9 @@ impl<'a> Threads<'a> {
                 continue;
             }
             let Some((index, at)) = self.first_due(drive.now()) else { return Ok(()) };
+            if at >= self.pause {
+                return Ok(());
+            }
             // An event at the same time comes first.
             if drive.next_event().is_some_and(|event| event <= at) {
                 return Ok(());
@@ -279,26 +312,60 @@ pub(super) fn play_threads<O: Observer>(
         Ok(threads) => threads,
         Err(error) => return unread(error),
     };
-    loop {
-        if let Err(ending) = threads.issue_due(drive, &mut watch) {
-            return ending;
-        }
-        if threads.in_flight == 0 && !threads.has_next() {
-            return watch.end(drive);
-        }
-        if !drive.step() {
-            return Ending::Stuck(STANDSTILL.into());
-        }
-        threads.collect(drive, &mut watch);
-        watch.until_look -= 1;
-        if watch.until_look == 0 {
-            if let Some(ending) = watch.look(drive, threads.in_flight > 0) {
+    threads.play(drive, &mut watch, enough)
+}
+
+/// Plays all streams for a time and until what is outstanding then has completed. The streams go on from there.
+pub(super) fn play_for<O: Observer>(drive: &mut Drive<O>, streams: &mut Streams, offset_ns: Ns, time_ns: Ns, control: &Control) -> Ending {
+    let mut watch = Watch::new(drive, control);
+    let runtimes: Vec<Option<Ns>> = streams.streams.iter_mut().map(|stream| stream.timing.runtime_ns.take()).collect();
+    let mut threads = match Threads::new(drive, streams, offset_ns) {
+        Ok(threads) => threads,
+        Err(error) => return unread(error),
+    };
+    threads.pause = offset_ns.saturating_add(time_ns);
+    let ending = threads.play(drive, &mut watch, |_| false);
+    let left = threads.left;
+    let kept: Vec<(Vec<Arrival>, Ns)> = threads.threads.into_iter().map(|thread| (thread.ahead.keep(thread.next), thread.begin)).collect();
+    streams.requests = left;
+    let now = drive.now();
+    for ((stream, runtime_ns), (arrivals, begin)) in streams.streams.iter_mut().zip(runtimes).zip(kept) {
+        stream.timing.runtime_ns = runtime_ns;
+        stream.timing.start_ns = begin.saturating_sub(now);
+        let rest = std::mem::replace(&mut stream.source, Box::new(Nothing));
+        stream.source = Box::new(Resumed::new(arrivals, rest, now.saturating_sub(begin)));
+    }
+    ending
+}
+
+impl Threads<'_> {
+    fn play<O: Observer>(&mut self, drive: &mut Drive<O>, watch: &mut Watch<'_>, enough: impl Fn(&Drive<O>) -> bool) -> Ending {
+        loop {
+            if let Err(ending) = self.issue_due(drive, watch) {
                 return ending;
             }
-            if enough(drive) {
-                threads.end();
+            if self.in_flight == 0 && (!self.has_next() || self.pauses(drive.now())) {
+                return watch.end(drive);
+            }
+            if !drive.step() {
+                return Ending::Stuck(STANDSTILL.into());
+            }
+            self.collect(drive, watch);
+            watch.until_look -= 1;
+            if watch.until_look == 0 {
+                if let Some(ending) = watch.look(drive, self.in_flight > 0) {
+                    return ending;
+                }
+                if enough(drive) {
+                    self.end();
+                }
             }
         }
+    }
+
+    /// Whether nothing is issued before the time from which on nothing is.
+    fn pauses(&self, now: Ns) -> bool {
+        self.pause != Ns::MAX && (now >= self.pause || self.first_due(now).is_none_or(|(_, at)| at >= self.pause))
     }
 }
 

@@ -4,50 +4,75 @@ use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES, US};
 
 use super::Job;
 use super::values::{self, KiloBase};
+use crate::streams::Rest;
 use crate::synthetic::arrivals::{Arrivals, Law};
+use crate::synthetic::passes::{Mix, Order, Passes, Rates, Sizes};
+use crate::synthetic::skew::Skew;
 use crate::synthetic::table::DAY_NS;
-use crate::synthetic::{Addresses, Blocks, Length, Synthetic, Volume};
+use crate::synthetic::{Addresses, Blocks, Length, Offset, RATE_PER_S_MAX, Synthetic, Volume};
 use crate::text::quoted;
-use tinytail_config::ConfigError;
+use tinytail_config::{ConfigError, Faults};
 
-const SECTOR: u64 = SECTOR_BYTES as u64;
+pub(super) const SECTOR: u64 = SECTOR_BYTES as u64;
+
+/// Beyond this no drive reaches.
+const SECTORS_MAX: u64 = 1 << 54;
 
 /// Engines that keep as many requests outstanding as they are told.
 const ASYNCHRONOUS: [&str; 4] = ["io_uring", "libaio", "posixaio", "windowsaio"];
 /// Engines that have one request outstanding, whatever they are told.
 const SYNCHRONOUS: [&str; 5] = ["psync", "pvsync", "pvsync2", "sync", "vsync"];
 
-/// The directions for which fio has values of their own.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Read,
-    Write,
-    Trim,
-}
-
 /// What `readwrite` says.
 #[derive(Clone, Copy)]
-struct Pattern {
-    random: bool,
-    /// Nothing for a mix of reads and writes.
-    only: Option<Direction>,
+pub(super) struct Pattern {
+    pub(super) random: bool,
+    /// The one kind that there is, in the order of reads, writes, trims; nothing for a mix of reads and writes.
+    pub(super) only: Option<usize>,
+    /// Bytes between the requests of a sequential job.
+    pub(super) step: i64,
+    /// Of so many requests of a random job the first is random.
+    pub(super) every: u64,
 }
 
 impl Pattern {
-    fn reads(self) -> bool {
-        self.only.is_none_or(|only| only == Direction::Read)
-    }
-
-    fn writes(self) -> bool {
-        self.only.is_none_or(|only| only == Direction::Write)
+    fn has(self, kind: usize) -> bool {
+        self.only.map_or(kind < 2, |only| only == kind)
     }
 }
 
 /// How many requests, how much in all, and how long: the first of these that is reached ends a job.
 struct End {
     requests: Option<u64>,
-    volume: Option<Volume>,
+    bytes: Option<Amount>,
     runtime_ns: Option<Ns>,
+    time_based: bool,
+}
+
+/// How much is read and written.
+#[derive(Clone, Copy)]
+enum Amount {
+    Bytes(u64),
+    /// Of the range.
+    Percent(u64),
+}
+
+/// The part of the drive that a job goes through: that of the first clone.
+struct Part {
+    at: Length,
+    step: Length,
+    range: Option<Length>,
+    /// Where the range ends, if that does not depend on where it begins.
+    end: Option<u64>,
+    /// How much of it a pass has at most.
+    pass: Option<Length>,
+}
+
+/// When requests are issued.
+struct Times {
+    arrivals: Arrivals,
+    rates: Option<Rates>,
+    rest: Option<Rest>,
 }
 
 impl Job<'_> {
@@ -59,113 +84,162 @@ impl Job<'_> {
         }
     }
 
-    /// All jobs start together, so none can wait for the ones before it.
-    pub(super) fn check_starts_with_others(&self) -> Result<(), ConfigError> {
-        if self.switch("stonewall")? {
-            return Err(self.fault("stonewall", "is not supported: all jobs of a file run at once; write one file for each phase"));
-        }
-        Ok(())
+    /// Whether the job waits for all before it.
+    pub(super) fn begins_phase(&self) -> Result<bool, ConfigError> {
+        self.switch("stonewall")
     }
 
-    /// The thread with the number `clone` among those of this job.
-    pub(super) fn thread(&self, clone: u64) -> Result<Synthetic, ConfigError> {
-        self.check_host()?;
-        let pattern = self.pattern()?;
-        let read_share = self.read_share(pattern)?;
-        let (blocks, write_blocks) = self.blocks(pattern)?;
-        let addresses = self.addresses(pattern, &blocks, write_blocks.as_ref())?;
-        let offset = self.offset(clone)?;
-        let range = self.length("size")?;
-        let largest = blocks.largest_sectors().max(write_blocks.as_ref().map_or(0, Blocks::largest_sectors));
-        if let Some(Length::Sectors(sectors)) = range
-            && sectors < u64::from(largest)
-        {
-            let message = format_args!("is smaller than a block of {} bytes: the job has no I/O", u64::from(largest) * SECTOR);
-            return Err(self.fault("size", message));
-        }
-        if let (Length::Sectors(offset), Some(Length::Sectors(range))) = (offset, range)
-            && offset.checked_add(range).is_none_or(|end| end > 1 << 54)
-        {
-            return Err(self.fault("size", "and the offset reach beyond 2^63 bytes"));
-        }
-        let End { requests, volume, runtime_ns } = self.end()?;
+    /// How long it runs before it is measured.
+    pub(super) fn ramp_ns(&self) -> Result<Ns, ConfigError> {
+        Ok(self.time("ramp_time", SECOND)?.unwrap_or(0))
+    }
+
+    /// The threads of the job, one for each clone. All that is wrong with it is added to the faults; nothing is made of it then.
+    pub(super) fn threads(&self, clones: u64, faults: &mut Faults) -> Option<Vec<Synthetic>> {
+        self.check_values(faults);
+        let pattern = faults.take(self.pattern());
+        let sizes = faults.take(self.sizes());
+        let part = faults.take(self.part());
+        let end = faults.take(self.end());
+        let start_ns = faults.take(self.time("startdelay", SECOND));
+        let loops = faults.take(self.count("loops"));
+        let seed = faults.take(self.count("randseed"));
+        let repeats = faults.take(self.switch_or("randrepeat", true));
+        let offset_align = faults.take(self.multiple_of_sectors("offset_align"));
+        let depth = faults.take(self.depth());
+        // What follows needs what stands above.
+        let pattern = pattern?;
+        let mix = faults.take(self.mix(pattern));
+        let critical = faults.take(self.critical(pattern.has(0), pattern.has(1)));
+        let sizes = sizes?;
+        let align = faults.take(self.align(pattern, &sizes));
+        let skew = faults.take(self.skew(pattern));
+        let (mix, align, skew) = (mix?, align?, skew?);
+        let order = faults.take(self.order(pattern, mix, &sizes, align, &skew));
+        let times = faults.take(depth.map_or(Ok(None), |depth| self.times(pattern, mix, &sizes, depth).map(Some))).flatten();
+        let (part, end, order, times) = (part?, end?, order?, times?);
+        let least = sizes.iter().map(Sizes::least).min().unwrap_or(SECTOR);
         // Any number tells its draws from those of others; the odd factor keeps small ones apart.
-        let salt = self.count("randseed")?.map_or(0, |seed| seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        Ok(Synthetic {
-            arrivals: self.arrivals(pattern)?,
-            blocks,
-            write_blocks,
-            read_share,
-            trim_share: if pattern.only == Some(Direction::Trim) { 1.0 } else { 0.0 },
-            addresses,
-            kinds_apart: !pattern.random && pattern.only.is_none(),
-            offset,
-            range,
-            requests,
-            volume,
-            start_ns: self.time("startdelay", SECOND)?.unwrap_or(0),
-            runtime_ns,
-            pulses: None,
-            critical: self.critical(pattern.reads(), pattern.writes())?,
-            salt,
-        })
+        let salt = seed?.map_or(0, |seed| seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let (bytes, pass) = match end.bytes {
+            Some(Amount::Percent(percent)) => (None, Some(Length::Percent(percent))),
+            Some(Amount::Bytes(bytes)) => (Some(bytes), part.pass),
+            None => (None, part.pass),
+        };
+        let passes = Passes {
+            mix,
+            sizes,
+            align,
+            order,
+            skew,
+            pass,
+            bytes,
+            requests: end.requests,
+            loops: loops?.unwrap_or(1).max(1),
+            time_based: end.time_based,
+            ends_passes: self.given("ioengine").is_some_and(|engine| ASYNCHRONOUS.contains(&engine)),
+            repeats: repeats? && self.given("randseed").is_none(),
+            rates: times.rates,
+        };
+        let align_sectors = offset_align?.unwrap_or(least) / SECTOR;
+        let (critical, start_ns) = (critical?, start_ns?.unwrap_or(0));
+        let thread = |clone: u64| -> Result<Synthetic, ConfigError> {
+            let offset = Offset { at: part.at, step: (part.step, clone), align_sectors };
+            let range = self.range(&part, offset, &passes)?;
+            Ok(Synthetic {
+                start_ns,
+                runtime_ns: end.runtime_ns,
+                critical,
+                salt,
+                rest: times.rest,
+                ..synthetic(&passes, times.arrivals, offset, range)
+            })
+        };
+        let threads: Option<Vec<Synthetic>> = (0..clones).map(|clone| faults.take(thread(clone))).collect();
+        threads.filter(|_| !faults.touch(self.name))
     }
 
-    /// What fio's host would do to the requests.
-    fn check_host(&self) -> Result<(), ConfigError> {
-        let direct = self.given("direct").is_some().then(|| self.switch("direct")).transpose()?;
-        let buffered = self.given("buffered").is_some().then(|| self.switch("buffered")).transpose()?;
+    /// Options whose value must be one of few.
+    fn check_values(&self, faults: &mut Faults) {
         const NO_CACHE: &str = "there is no page cache here";
-        match (direct, buffered) {
-            (Some(false), _) => return Err(self.bound("direct", format_args!("is 0, and {NO_CACHE}"), "direct=1")),
-            (_, Some(true)) => return Err(self.bound("buffered", format_args!("is 1, and {NO_CACHE}"), "direct=1")),
+        let off = |name: &str, faults: &mut Faults| {
+            self.given(name).is_some().then(|| faults.take(self.switch(name))).map(Option::unwrap_or_default)
+        };
+        match (off("direct", faults), off("buffered", faults)) {
+            (Some(false), _) if self.switch("direct").is_ok() => {
+                faults.add(self.bound("direct", format_args!("is 0, and {NO_CACHE}"), "direct=1"));
+            }
+            (_, Some(true)) => faults.add(self.bound("buffered", format_args!("is 1, and {NO_CACHE}"), "direct=1")),
             (None, None) => {
-                return Err(self.bound("direct", format_args!("is missing: fio's default is buffered I/O, and {NO_CACHE}"), "direct=1"));
+                faults.add(self.bound("direct", format_args!("is missing: fio's default is buffered I/O, and {NO_CACHE}"), "direct=1"));
             }
             _ => {}
         }
-        for name in ["randrepeat", "allrandrepeat"] {
-            if self.given(name).is_some() && !self.switch(name)? {
-                return Err(self.bound(name, "is 0, and what is drawn here follows from the run's seed", "1"));
-            }
+        faults.take(self.switch_or("allrandrepeat", false));
+        if self.given("io_submit_mode").is_some_and(|mode| !["inline", "offload"].contains(&mode)) {
+            faults.add(self.unlike("io_submit_mode", "inline or offload"));
         }
-        Ok(())
+        match self.count("nrfiles") {
+            Ok(None | Some(0 | 1)) => {}
+            Ok(Some(_)) => {
+                faults.add(self.unlike("nrfiles", "1: the drive is the one file; write a job for each part, with `offset` and `size`"))
+            }
+            Err(fault) => faults.add(fault),
+        }
+        if self.given("directory").is_some_and(|directory| directory.replace("\\:", "").contains(':')) {
+            faults.add(self.unlike("directory", "one directory: the drive is the one file"));
+        }
     }
 
     fn pattern(&self) -> Result<Pattern, ConfigError> {
-        let (random, only) = match self.given("readwrite").unwrap_or("read") {
-            "read" => (false, Some(Direction::Read)),
-            "write" => (false, Some(Direction::Write)),
-            "trim" => (false, Some(Direction::Trim)),
+        let given = self.given("readwrite").unwrap_or("read");
+        let (pattern, postfix) = given.split_once(':').map_or((given, None), |(pattern, postfix)| (pattern, Some(postfix)));
+        let (random, only) = match pattern {
+            "read" => (false, Some(0)),
+            "write" => (false, Some(1)),
+            "trim" => (false, Some(2)),
             "rw" | "readwrite" => (false, None),
-            "randread" => (true, Some(Direction::Read)),
-            "randwrite" => (true, Some(Direction::Write)),
-            "randtrim" => (true, Some(Direction::Trim)),
+            "randread" => (true, Some(0)),
+            "randwrite" => (true, Some(1)),
+            "randtrim" => (true, Some(2)),
             "randrw" => (true, None),
-            pattern => {
-                let hint = if pattern.contains(':') { ", without an offset behind a colon" } else { "" };
+            _ => {
                 let expected = "read, write, trim, rw, randread, randwrite, randtrim or randrw";
-                return Err(self.unlike("readwrite", format_args!("{expected}{hint}")));
+                return Err(self.unlike("readwrite", expected));
             }
         };
-        Ok(Pattern { random, only })
+        let mut pattern = Pattern { random, only, step: 0, every: 1 };
+        let Some(postfix) = postfix else { return Ok(pattern) };
+        let expected = "bytes behind the colon of a sequential job, a multiple of 512 and at most 2^40, or 1 to 2^32 requests behind that of a random one";
+        let base = self.kilo_base()?;
+        let number = |text| values::number(text, base).ok_or_else(|| self.unlike("readwrite", expected));
+        if random {
+            pattern.every = number(postfix)?;
+            return if (1..=1 << 32).contains(&pattern.every) { Ok(pattern) } else { Err(self.unlike("readwrite", expected)) };
+        }
+        let bytes = number(postfix.strip_prefix('-').unwrap_or(postfix))?;
+        if bytes % SECTOR != 0 || bytes > 1 << 40 {
+            return Err(self.unlike("readwrite", expected));
+        }
+        pattern.step = if postfix.starts_with('-') { -(bytes as i64) } else { bytes as i64 };
+        Ok(pattern)
     }
 
-    fn read_share(&self, pattern: Pattern) -> Result<f64, ConfigError> {
+    fn mix(&self, pattern: Pattern) -> Result<Mix, ConfigError> {
         let percent = |name| match self.count(name)? {
             Some(percent) if percent > 100 => Err(self.unlike(name, "a share in percent, 0 to 100")),
             percent => Ok(percent),
         };
         let shares = (percent("rwmixread")?, percent("rwmixwrite")?);
-        if pattern.only.is_some() {
+        if let Some(only) = pattern.only {
             self.check_not_idle(&["rwmixread", "rwmixwrite"], "in a job that does not mix reads and writes")?;
+            return Ok(Mix::Only(only));
         }
-        match (pattern.only, shares) {
-            (Some(only), _) => Ok(f64::from(u8::from(only == Direction::Read))),
-            (None, (Some(reads), Some(writes))) if reads + writes != 100 => {
+        match shares {
+            (Some(reads), Some(writes)) if reads + writes != 100 => {
                 Err(self.fault("rwmixwrite", format_args!("is {writes} and `rwmixread` {reads}; together they must be 100")))
             }
-            (None, (reads, writes)) => Ok(reads.or(writes.map(|writes| 100 - writes)).unwrap_or(50) as f64 / 100.0),
+            (reads, writes) => Ok(Mix::Reads(reads.or(writes.map(|writes| 100 - writes)).unwrap_or(50))),
         }
     }
 
@@ -175,178 +249,239 @@ impl Job<'_> {
         names.iter().find(idle).map_or(Ok(()), |name| Err(self.fault(name, format_args!("says nothing {why}"))))
     }
 
-    /// Sizes of the requests, and those of writes where they are others.
-    fn blocks(&self, pattern: Pattern) -> Result<(Blocks, Option<Blocks>), ConfigError> {
-        let blocks = |direction| -> Result<Blocks, ConfigError> {
-            let mut blocks = Blocks::of(self.sizes(direction)?);
-            if pattern.random {
-                // fio aligns to the smallest size, whatever the others are.
-                let smallest = blocks.sizes.iter().map(|(sectors, _)| u64::from(*sectors)).min();
-                blocks.align_sectors = smallest.unwrap_or(blocks.align_sectors);
-            }
-            Ok(blocks)
-        };
-        match pattern.only {
-            Some(direction) => Ok((blocks(direction)?, None)),
-            None => {
-                let (reads, writes) = (blocks(Direction::Read)?, blocks(Direction::Write)?);
-                let own = (reads != writes).then_some(writes);
-                Ok((reads, own))
+    /// What the places of requests are multiples of.
+    fn align(&self, pattern: Pattern, sizes: &[Sizes; 3]) -> Result<[u64; 3], ConfigError> {
+        let least = sizes.each_ref().map(Sizes::least);
+        let Some(given) = self.given("blockalign") else { return Ok(least) };
+        if !pattern.random {
+            self.check_not_idle(&["blockalign"], "in a sequential job")?;
+            return Ok(least);
+        }
+        let unlike = || self.unlike("blockalign", "one multiple of 512 bytes, or up to three, as READ,WRITE,TRIM");
+        let base = self.kilo_base()?;
+        let given = values::by_kind(given).ok_or_else(unlike)?;
+        let mut align = least;
+        for (align, given) in align.iter_mut().zip(given) {
+            match given.map(|given| values::number(given, base).filter(|bytes| bytes % SECTOR == 0)) {
+                Some(None) => return Err(unlike()),
+                Some(Some(bytes)) if bytes > 0 => *align = bytes,
+                _ => {}
             }
         }
+        Ok(align)
     }
 
-    /// Sizes in sectors of the requests of one direction, with their weights.
-    fn sizes(&self, direction: Direction) -> Result<Vec<(u32, f64)>, ConfigError> {
-        let sectors = |name: &str, size: &str| -> Result<u32, ConfigError> {
-            match values::number(size, self.kilo_base()?) {
-                Some(0) => Err(self.unlike(name, "a size above 0: a job of blocks without bytes has no I/O")),
-                Some(bytes) if bytes % SECTOR == 0 && bytes < 1 << 41 => Ok((bytes / SECTOR) as u32),
-                _ => Err(self.unlike(name, "sizes like 4k, each a multiple of 512 bytes and below 2 TiB")),
-            }
+    fn order(&self, pattern: Pattern, mix: Mix, sizes: &[Sizes; 3], align: [u64; 3], skew: &Skew) -> Result<Order, ConfigError> {
+        let same_place = match self.given("rw_sequencer") {
+            None | Some("sequential") => false,
+            Some("identical") => true,
+            Some(_) => return Err(self.unlike("rw_sequencer", "sequential or identical")),
         };
-        let Some(split) = self.given("bssplit") else {
-            let Some(given) = self.given("blocksize") else { return Ok(vec![(4096 / SECTOR_BYTES, 1.0)]) };
-            let sizes = values::by_kind(given)
-                .filter(|_| !given.is_empty())
-                .ok_or_else(|| self.unlike("blocksize", "one size, or up to three, as READ,WRITE,TRIM"))?;
-            let size = sizes[direction as usize].map_or(Ok(4096 / SECTOR_BYTES), |size| sectors("blocksize", size))?;
-            return Ok(vec![(size, 1.0)]);
-        };
-        if self.given("blocksize").is_some() {
-            return Err(self.bound("bssplit", "and `blocksize` are both given", "one of them"));
+        if pattern.every == 1 && same_place {
+            self.check_not_idle(&["rw_sequencer"], "without a number of requests behind the colon of `rw`, as in randread:8")?;
         }
-        let expected = "sizes and their shares, as SIZE/PERCENT:SIZE/PERCENT, of one or of each direction with commas between";
-        let unlike = || self.unlike("bssplit", expected);
-        let split = values::by_kind(split).ok_or_else(unlike)?[direction as usize].ok_or_else(unlike)?;
-        let mut sizes: Vec<(u32, Option<u64>)> = Vec::new();
-        for part in split.split(':') {
-            let (size, share) = part.split_once('/').unwrap_or((part, ""));
-            let share = if share.is_empty() { None } else { Some(share.parse::<u64>().map_err(|_| unlike())?) };
-            sizes.push((sectors("bssplit", size)?, share));
+        let generator = self.given("random_generator").unwrap_or("tausworthe");
+        if !["tausworthe", "tausworthe64", "lfsr"].contains(&generator) {
+            return Err(self.unlike("random_generator", "tausworthe, tausworthe64 or lfsr"));
         }
-        let stated = sizes.iter().fold(0, |sum: u64, (_, share)| sum.saturating_add(share.unwrap_or(0)));
-        let open = sizes.iter().filter(|(_, share)| share.is_none()).count();
-        if stated > 100 || (open == 0 && stated != 100) {
-            return Err(self.unlike("bssplit", format_args!("shares that add up to 100, and these are {stated}")));
-        }
-        // What is left is shared evenly by the sizes without a share.
-        let rest = (100 - stated) as f64 / open.max(1) as f64;
-        Ok(sizes.into_iter().map(|(sectors, share)| (sectors, share.map_or(rest, |share| share as f64))).collect())
-    }
-
-    fn addresses(&self, pattern: Pattern, blocks: &Blocks, write_blocks: Option<&Blocks>) -> Result<Addresses, ConfigError> {
         let repeats = self.switch("norandommap")?;
         if !pattern.random {
-            self.check_not_idle(&["norandommap", "random_distribution"], "in a sequential job")?;
-            return Ok(Addresses::Sequential { streams: 1 });
+            self.check_not_idle(&["norandommap", "percentage_random"], "in a sequential job")?;
+            return Ok(Order::Sequential { step: pattern.step });
         }
-        let distribution = self.given("random_distribution").unwrap_or("random");
-        if let Some(theta) = distribution.strip_prefix("zipf:") {
-            // fio's own draws have no exponent of 1, and keep no map of the blocks that have been drawn.
-            let theta = theta.parse::<f64>().ok().filter(|theta| *theta > 0.0 && *theta <= 4.0 && *theta != 1.0);
-            let expected = "zipf:THETA with an exponent above 0 and at most 4, but not 1";
-            return theta.map(|theta| Addresses::Zipf { theta }).ok_or_else(|| self.unlike("random_distribution", expected));
-        }
-        if distribution != "random" {
-            return Err(self.unlike("random_distribution", "random or zipf:THETA"));
-        }
-        if repeats {
-            return Ok(Addresses::Uniform);
-        }
-        if write_blocks.is_some() || blocks.sizes.len() > 1 {
-            let found = "is missing: fio would draw every block once and cut requests short to do so, which is supported for one size only";
-            return Err(self.bound("norandommap", found, "norandommap=1"));
-        }
-        Ok(Addresses::Shuffled)
-    }
-
-    /// Where the range of this thread begins.
-    fn offset(&self, clone: u64) -> Result<Length, ConfigError> {
-        let offset = self.length("offset")?.unwrap_or(Length::Sectors(0));
-        match (offset, self.length("offset_increment")?) {
-            (offset, None) => Ok(offset),
-            (Length::Sectors(offset), Some(Length::Sectors(increment))) => {
-                let sum = increment.checked_mul(clone).and_then(|more| more.checked_add(offset)).filter(|sum| *sum <= 1 << 54);
-                sum.map(Length::Sectors).ok_or_else(|| self.fault("offset_increment", "leads beyond 2^63 bytes"))
+        let unlike = || self.unlike("percentage_random", "0 to 100, or up to three of them, as READ,WRITE,TRIM");
+        let base = self.kilo_base()?;
+        let mut percent = [100; 3];
+        if let Some(given) = self.given("percentage_random") {
+            for (percent, given) in percent.iter_mut().zip(values::by_kind(given).ok_or_else(unlike)?) {
+                if let Some(given) = given {
+                    *percent = values::number(given, base).filter(|percent| *percent <= 100).ok_or_else(unlike)?;
+                }
             }
-            _ => Err(self.fault("offset_increment", "and `offset` must both be in bytes")),
         }
+        let is_plain_place = *skew == Skew::None && align == sizes.each_ref().map(Sizes::least);
+        if generator == "lfsr" {
+            let one = match mix {
+                Mix::Only(_) => sizes.iter().all(|size| *size == sizes[0]),
+                Mix::Reads(_) => sizes[0] == sizes[1],
+            };
+            if !(one && matches!(sizes[0], Sizes::One(_)) && is_plain_place && percent == [100; 3] && pattern.every == 1) {
+                return Err(self.bound(
+                    "random_generator",
+                    "is lfsr in a job of several sizes, or of other places than blocks that are all as likely",
+                    "tausworthe64",
+                ));
+            }
+            return Ok(Order::Random { once: true, percent, every: 1, same_place });
+        }
+        Ok(Order::Random { once: !repeats && is_plain_place, percent, every: pattern.every, same_place })
     }
 
-    /// A length in bytes or in percent of the drive. No bytes make no I/O, but of an offset.
+    /// The part of the drive that the job goes through.
+    fn part(&self) -> Result<Part, ConfigError> {
+        let length = |name| Ok::<_, ConfigError>(self.length(name)?.filter(|length| *length != Length::Sectors(0)));
+        let none = Length::Sectors(0);
+        let (at, step) = (length("offset")?.unwrap_or(none), length("offset_increment")?.unwrap_or(none));
+        let size = length("size")?.filter(|length| *length != Length::Percent(0));
+        let Some(end) = self.multiple_of_sectors("filesize")?.filter(|bytes| *bytes > 0) else {
+            return Ok(Part { at, step, range: size, end: None, pass: None });
+        };
+        for (name, length) in [("offset", Some(at)), ("offset_increment", Some(step)), ("size", size)] {
+            if matches!(length, Some(Length::Percent(_))) {
+                return Err(self.unlike(name, "bytes, beside `filesize`"));
+            }
+        }
+        Ok(Part { at, step, range: None, end: Some(end / SECTOR), pass: size })
+    }
+
+    /// The range of a clone.
+    fn range(&self, part: &Part, offset: Offset, passes: &Passes) -> Result<Option<Length>, ConfigError> {
+        let at = offset.fixed();
+        let (name, range) = match part.end {
+            None => ("size", part.range),
+            Some(end) => match at.and_then(|at| end.checked_sub(at)).filter(|range| *range > 0) {
+                Some(range) => ("filesize", Some(Length::Sectors(range))),
+                None => return Err(self.fault("filesize", "ends before the offset: the job has no I/O")),
+            },
+        };
+        if let Some(Length::Sectors(range)) = range {
+            let used = (0..3).filter(|kind| passes.has(*kind)).map(|kind| passes.sizes[kind].least()).max().unwrap_or(SECTOR);
+            if range * SECTOR < used {
+                return Err(self.fault(name, format_args!("is smaller than a block of {used} bytes: the job has no I/O")));
+            }
+            if at.is_some_and(|at| at.saturating_add(range) > SECTORS_MAX) {
+                return Err(self.fault(name, "and the offset reach beyond 2^63 bytes"));
+            }
+        }
+        Ok(range)
+    }
+
+    /// A length in bytes or in percent of the drive.
     fn length(&self, name: &str) -> Result<Option<Length>, ConfigError> {
         let Some(given) = self.given(name) else { return Ok(None) };
         if let Some(percent) = values::percent(given) {
             return Ok(Some(Length::Percent(percent)));
         }
-        match values::number(given, self.kilo_base()?) {
-            Some(0) if name == "size" => Err(self.bound(name, "is 0: the job has no I/O", "a size above 0")),
-            Some(bytes) if bytes % SECTOR == 0 => Ok(Some(Length::Sectors(bytes / SECTOR))),
-            _ => Err(self.unlike(name, "bytes, a multiple of 512, or a share of the drive like 20%")),
+        let sectors = values::number(given, self.kilo_base()?).filter(|bytes| bytes % SECTOR == 0).map(|bytes| bytes / SECTOR);
+        match sectors {
+            Some(sectors) if sectors <= SECTORS_MAX => Ok(Some(Length::Sectors(sectors))),
+            _ => Err(self.unlike(name, "bytes, a multiple of 512 up to 2^63, or a share of the drive like 20%")),
+        }
+    }
+
+    fn multiple_of_sectors(&self, name: &str) -> Result<Option<u64>, ConfigError> {
+        match self.count(name)? {
+            Some(bytes) if bytes % SECTOR != 0 => Err(self.unlike(name, "bytes, a multiple of 512")),
+            bytes => Ok(bytes),
         }
     }
 
     /// What ends the job.
     fn end(&self) -> Result<End, ConfigError> {
-        let requests = self.count("number_ios")?;
-        let bytes = self.bytes("io_size")?;
-        for (name, is_zero) in [("number_ios", requests == Some(0)), ("io_size", bytes == Some(0))] {
-            if is_zero {
-                return Err(self.bound(name, "is 0: the job has no I/O", "1 or more"));
-            }
+        let requests = self.count("number_ios")?.filter(|requests| *requests > 0);
+        let bytes = match self.given("io_size").map(values::percent) {
+            None => None,
+            Some(Some(percent)) => Some(Amount::Percent(percent)).filter(|_| (1..100).contains(&percent)),
+            Some(None) => self.bytes("io_size")?.filter(|bytes| *bytes > 0).map(Amount::Bytes),
+        };
+        if matches!(bytes, Some(Amount::Percent(_))) && self.given("filesize").is_some() {
+            return Err(self.unlike("io_size", "bytes, beside `filesize`"));
         }
-        let runtime_ns = self.time("runtime", SECOND)?;
-        if runtime_ns == Some(0) {
-            return Err(self.bound("runtime", "is 0: the job has no I/O", "a time above 0"));
-        }
-        if !self.switch("time_based")? {
-            let volume = bytes.map_or(Volume::Ranges(1), |bytes| Volume::Sectors(bytes.div_ceil(SECTOR)));
-            return Ok(End { requests, volume: Some(volume), runtime_ns });
-        }
-        if runtime_ns.is_none() {
+        let runtime_ns = self.time("runtime", SECOND)?.filter(|runtime_ns| *runtime_ns > 0);
+        let time_based = self.switch("time_based")?;
+        if time_based && runtime_ns.is_none() {
             return Err(self.fault("time_based", "is given without `runtime`, so that the job has no end"));
         }
         for (name, given) in [("number_ios", requests.is_some()), ("io_size", bytes.is_some())] {
-            if given {
+            if given && time_based {
                 return Err(self.fault(name, "is given with `time_based`, by which only the time ends the job"));
             }
         }
-        Ok(End { requests: None, volume: None, runtime_ns })
+        Ok(End { requests, bytes, runtime_ns, time_based })
     }
 
-    fn arrivals(&self, pattern: Pattern) -> Result<Arrivals, ConfigError> {
-        let depth = self.depth()?;
-        let think_ns = self.time("thinktime", US)?.unwrap_or(0);
-        if think_ns > 0 && depth > 1 {
-            let message = "is given with `iodepth` above 1, where fio would wait for all outstanding requests first; that is not supported";
-            return Err(self.fault("thinktime", message));
-        }
-        let Some(rates) = self.given("rate_iops") else {
-            self.check_not_idle(&["rate_process"], "without `rate_iops`")?;
-            return Ok(Arrivals::Closed { depth, think_ns });
-        };
-        if think_ns > 0 {
-            return Err(self.bound("thinktime", "and `rate_iops` are both given", "one of them"));
-        }
-        let Some(direction) = pattern.only else {
-            let message =
-                "limits reads and writes each by itself, which distorts their mix; write one job for the reads and one for the writes";
-            return Err(self.fault("rate_iops", message));
-        };
-        let base = self.kilo_base()?;
-        let rate = values::by_kind(rates).and_then(|rates| values::number(rates[direction as usize]?, base));
-        let rate_per_s = match rate {
-            Some(0) => return Err(self.bound("rate_iops", "is 0: the job has no I/O", "1 or more")),
-            Some(rate) if rate <= 1_000_000_000 => rate as f64,
-            _ => return Err(self.unlike("rate_iops", "requests per second, at most 10^9, of the job's direction")),
-        };
-        let law = match self.given("rate_process").unwrap_or("linear") {
-            "linear" => Law::Fixed,
-            "poisson" => Law::Exponential,
+    fn times(&self, pattern: Pattern, mix: Mix, sizes: &[Sizes; 3], depth: u32) -> Result<Times, ConfigError> {
+        let rest = self.rest()?;
+        let exponential = match self.given("rate_process").unwrap_or("linear") {
+            "linear" => false,
+            "poisson" => true,
             _ => return Err(self.unlike("rate_process", "linear or poisson")),
         };
-        Ok(Arrivals::Open { rate_per_s, law, outstanding_max: Some(depth) })
+        let Some(bytes_per_s) = self.rates(pattern, mix, sizes)? else {
+            self.check_not_idle(&["rate_process"], "without `rate_iops` or `rate`")?;
+            // A pause after each request of one at a time is a thought.
+            let thought = rest.filter(|rest| depth == 1 && rest.requests == Some(1) && rest.busy_ns.is_none());
+            let arrivals = Arrivals::Closed { depth, think_ns: thought.map_or(0, |rest| rest.think_ns) };
+            return Ok(Times { arrivals, rates: None, rest: rest.filter(|_| thought.is_none()) });
+        };
+        let rate_per_s = (0..3).filter(|kind| pattern.has(*kind)).map(|kind| bytes_per_s[kind] / sizes[kind].least() as f64).sum::<f64>();
+        if rate_per_s > RATE_PER_S_MAX {
+            let name = if self.given("rate").is_some() { "rate" } else { "rate_iops" };
+            return Err(self.unlike(name, "at most 10^9 requests per second"));
+        }
+        let law = if exponential { Law::Exponential } else { Law::Fixed };
+        let arrivals = Arrivals::Open { rate_per_s, law, outstanding_max: Some(depth) };
+        Ok(Times { arrivals, rates: Some(Rates { bytes_per_s, exponential }), rest })
+    }
+
+    /// Bytes per second of each kind, if there are limits.
+    fn rates(&self, pattern: Pattern, mix: Mix, sizes: &[Sizes; 3]) -> Result<Option<[f64; 3]>, ConfigError> {
+        let base = self.kilo_base()?;
+        let rates = |name: &str| -> Result<[u64; 3], ConfigError> {
+            let Some(given) = self.given(name) else { return Ok([0; 3]) };
+            let unlike = || self.unlike(name, "a whole number per second, or up to three, as READ,WRITE,TRIM; 0 for no limit");
+            let mut rates = [0; 3];
+            for (rate, given) in rates.iter_mut().zip(values::by_kind(given).ok_or_else(unlike)?) {
+                if let Some(given) = given {
+                    *rate = values::number(given, base).filter(|rate| *rate < 1 << 53).ok_or_else(unlike)?;
+                }
+            }
+            Ok(rates)
+        };
+        let (bytes, requests) = (rates("rate")?, rates("rate_iops")?);
+        let name = match (bytes == [0; 3], requests == [0; 3]) {
+            (false, false) => return Err(self.bound("rate_iops", "and `rate` are both given", "one of them")),
+            (false, true) => "rate",
+            _ => "rate_iops",
+        };
+        let rates: [f64; 3] = std::array::from_fn(|kind| bytes[kind] as f64 + requests[kind] as f64 * sizes[kind].least() as f64);
+        let needed = |kind: &usize| match mix {
+            Mix::Only(only) => only == *kind,
+            Mix::Reads(percent) => (*kind == 0 && percent > 0) || (*kind == 1 && percent < 100),
+        };
+        let limited = |kind: &usize| rates[*kind] > 0.0;
+        debug_assert!((0..3).filter(needed).all(|kind| pattern.has(kind)));
+        match ((0..3).filter(needed).all(|kind| limited(&kind)), (0..3).filter(needed).any(|kind| limited(&kind))) {
+            (true, _) => Ok(Some(rates)),
+            (false, false) => Ok(None),
+            (false, true) => {
+                let found = "limits one direction of a mix and leaves the other to come whenever it may, which is not supported";
+                Err(self.bound(name, found, "both or none, as READ,WRITE, or a job for each"))
+            }
+        }
+    }
+
+    /// The pauses of the job.
+    fn rest(&self) -> Result<Option<Rest>, ConfigError> {
+        let think_ns = self.time("thinktime", US)?.unwrap_or(0);
+        let requests = self.count("thinktime_blocks")?;
+        let busy_ns = self.time("thinktime_iotime", SECOND)?.filter(|busy_ns| *busy_ns > 0);
+        let counts_issued = match self.given("thinktime_blocks_type").unwrap_or("complete") {
+            "complete" => false,
+            "issue" => true,
+            _ => return Err(self.unlike("thinktime_blocks_type", "complete or issue")),
+        };
+        self.time("thinktime_spin", US)?;
+        if think_ns == 0 {
+            let names = ["thinktime_blocks", "thinktime_blocks_type", "thinktime_iotime", "thinktime_spin"];
+            self.check_not_idle(&names, "without `thinktime`")?;
+            return Ok(None);
+        }
+        if requests == Some(0) {
+            return Err(self.unlike("thinktime_blocks", "1 or more"));
+        }
+        let requests = if busy_ns.is_some() { requests } else { Some(requests.unwrap_or(1)) };
+        Ok(Some(Rest { think_ns, requests, counts_issued, busy_ns }))
     }
 
     /// How many requests the job's engine keeps outstanding.
@@ -387,7 +522,8 @@ impl Job<'_> {
 
     fn bytes(&self, name: &str) -> Result<Option<u64>, ConfigError> {
         let base = self.kilo_base()?;
-        let read = |given| values::number(given, base).ok_or_else(|| self.unlike(name, "a number of bytes, such as 10g"));
+        let read =
+            |given| values::number(given, base).ok_or_else(|| self.unlike(name, "a number of bytes, such as 10g, or a share like 20%"));
         self.given(name).map(read).transpose()
     }
 
@@ -400,8 +536,76 @@ impl Job<'_> {
     }
 
     /// A switch, which is off if it is not given.
-    fn switch(&self, name: &str) -> Result<bool, ConfigError> {
-        let Some(value) = self.values.get(name) else { return Ok(false) };
+    pub(super) fn switch(&self, name: &str) -> Result<bool, ConfigError> {
+        self.switch_or(name, false)
+    }
+
+    fn switch_or(&self, name: &str, default: bool) -> Result<bool, ConfigError> {
+        let Some(value) = self.values.get(name) else { return Ok(default) };
         values::switch(value.value).ok_or_else(|| self.unlike(name, "1 or 0"))
     }
+}
+
+/// A thread of these requests: by the generators, where they make the same ones, and else in passes.
+fn synthetic(passes: &Passes, arrivals: Arrivals, offset: Offset, range: Option<Length>) -> Synthetic {
+    let kind = match passes.mix {
+        Mix::Only(kind) => Some(kind),
+        Mix::Reads(_) => None,
+    };
+    let size = passes.sizes[kind.unwrap_or(0)].least();
+    let addresses = generated(passes, range, size);
+    let volume = match passes.bytes {
+        Some(bytes) => Volume::Sectors(bytes.div_ceil(SECTOR)),
+        None => Volume::Ranges(1),
+    };
+    Synthetic {
+        arrivals,
+        blocks: Blocks::of(vec![((size / SECTOR) as u32, 1.0)]),
+        write_blocks: None,
+        read_share: match passes.mix {
+            Mix::Only(kind) => f64::from(u8::from(kind == 0)),
+            Mix::Reads(percent) => percent as f64 / 100.0,
+        },
+        trim_share: f64::from(u8::from(kind == Some(2))),
+        kinds_apart: kind.is_none() && matches!(passes.order, Order::Sequential { .. }),
+        offset,
+        range,
+        requests: passes.requests,
+        volume: Some(volume).filter(|_| !passes.time_based),
+        start_ns: 0,
+        runtime_ns: None,
+        pulses: None,
+        critical: false,
+        salt: 0,
+        passes: addresses.is_none().then(|| Box::new(passes.clone())),
+        rest: None,
+        addresses: addresses.unwrap_or(Addresses::Uniform),
+    }
+}
+
+/// How a generator finds places for requests that it makes as passes would; none if it does not.
+fn generated(passes: &Passes, range: Option<Length>, size: u64) -> Option<Addresses> {
+    let one_size = passes.sizes.iter().all(|sizes| *sizes == Sizes::One(size)) && passes.align == [size; 3];
+    let one_rate = passes.rates.is_none() || matches!(passes.mix, Mix::Only(_));
+    if !one_size || !one_rate || passes.loops > 1 || passes.pass.is_some() {
+        return None;
+    }
+    let (addresses, once) = match (passes.order, &passes.skew) {
+        (Order::Sequential { step: 0 }, _) => (Addresses::Sequential { streams: 1 }, false),
+        (Order::Random { once, percent: [100, 100, 100], every: 1, .. }, Skew::None) => {
+            (if once { Addresses::Shuffled } else { Addresses::Uniform }, once)
+        }
+        (Order::Random { percent: [100, 100, 100], every: 1, .. }, Skew::Zipf { theta }) => (Addresses::Zipf { theta: *theta }, false),
+        _ => return None,
+    };
+    // Passes over a range end within it, and draw again what they drew; a generator knows neither.
+    let is_whole = match (passes.bytes, range) {
+        _ if passes.time_based => true,
+        (Some(bytes), _) if once || bytes % size != 0 => false,
+        (Some(_), None) => true,
+        (None, None | Some(Length::Percent(100))) => once || matches!(addresses, Addresses::Sequential { .. }),
+        (_, Some(Length::Percent(_))) => true,
+        (_, Some(Length::Sectors(sectors))) => sectors * SECTOR % size == 0,
+    };
+    is_whole.then_some(addresses)
 }

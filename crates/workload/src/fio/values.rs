@@ -2,25 +2,28 @@
 
 use tinytail_core::units::{MS, Ns, SECOND, US};
 
-/// What `k` and `ki` mean.
+/// What `k` and `kib` mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KiloBase {
-    /// fio's default: `k` is 1024 and `ki` is 1000.
+    /// fio's default: `k` is 1024 and `kib` is 1000.
     Traditional,
-    /// `k` is 1000 and `ki` is 1024.
+    /// `k` is 1000 and `kib` is 1024.
     Standard,
 }
 
-/// A whole number, decimal or hexadecimal, with a suffix of `k`, `m`, `g`, `t` or `p` where wanted, in either case.
+/// A whole number: decimal, with a suffix of `k`, `m`, `g`, `t` or `p` where wanted, in either case; or hexadecimal, without one.
 pub(super) fn number(text: &str, base: KiloBase) -> Option<u64> {
     let text = text.to_ascii_lowercase();
-    let (digits, radix) = text.strip_prefix("0x").map_or((text.as_str(), 10), |digits| (digits, 16));
-    let end = digits.find(|letter: char| !letter.is_digit(radix)).unwrap_or(digits.len());
-    let (digits, suffix) = digits.split_at(end);
-    let suffix = suffix.strip_suffix('b').unwrap_or(suffix);
-    let (prefix, binary) = suffix.strip_suffix('i').map_or((suffix, false), |prefix| (prefix, true));
+    if let Some(digits) = text.strip_prefix("0x") {
+        return u64::from_str_radix(digits, 16).ok();
+    }
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, suffix) = text.split_at(end);
+    // The opposite unit is the one whose suffix has all three letters.
+    let opposite = suffix.len() == 3 && suffix.ends_with("ib");
+    let prefix = suffix.strip_suffix("ib").or_else(|| suffix.strip_suffix(['i', 'b'])).unwrap_or(suffix);
     let power = match prefix {
-        "" if !binary => 0,
+        "" if suffix.is_empty() || suffix == "b" => 0,
         "k" => 1,
         "m" => 2,
         "g" => 3,
@@ -28,13 +31,13 @@ pub(super) fn number(text: &str, base: KiloBase) -> Option<u64> {
         "p" => 5,
         _ => return None,
     };
-    let unit: u64 = if binary == (base == KiloBase::Standard) { 1024 } else { 1000 };
-    u64::from_str_radix(digits, radix).ok()?.checked_mul(unit.pow(power))
+    let unit: u64 = if opposite == (base == KiloBase::Standard) { 1024 } else { 1000 };
+    digits.parse::<u64>().ok()?.checked_mul(unit.pow(power))
 }
 
-/// A share in percent, from `1%` to `100%`.
+/// A share in percent, from `0%` to `100%`.
 pub(super) fn percent(text: &str) -> Option<u64> {
-    text.strip_suffix('%')?.parse().ok().filter(|percent| (1..=100).contains(percent))
+    text.strip_suffix('%')?.parse().ok().filter(|percent| *percent <= 100)
 }
 
 /// A time with or without its unit.
@@ -47,7 +50,7 @@ pub(super) fn time(text: &str, unit_ns: Ns) -> Option<Ns> {
         "d" => 24 * 3600 * SECOND,
         "h" => 3600 * SECOND,
         "m" => 60 * SECOND,
-        "s" | "sec" => SECOND,
+        "s" => SECOND,
         "ms" | "msec" => MS,
         "us" | "usec" => US,
         _ => return None,
@@ -87,20 +90,21 @@ mod tests {
             ("4096B", 4096),
             ("4k", 4096),
             ("4KB", 4096),
-            ("4Ki", 4000),
+            ("4Ki", 4096),
+            ("4KiB", 4000),
             ("1m", 1 << 20),
             ("2MiB", 2_000_000),
             ("1g", 1 << 30),
             ("1t", 1 << 40),
             ("1p", 1 << 50),
             ("0x10", 16),
-            ("0x1k", 1024),
         ] {
             assert_eq!(number_of(text), Some(expected), "{text}");
         }
         assert_eq!(number("4k", KiloBase::Standard), Some(4000));
         assert_eq!(number("4KiB", KiloBase::Standard), Some(4096));
-        for text in ["", "k", "4x", "-4k", "4.5k", "4 k", "4kk", "i", "4ib", "(4*1k)", "0x", "20%", "99999999999t"] {
+        assert_eq!(number("4ki", KiloBase::Standard), Some(4000));
+        for text in ["", "k", "4x", "-4k", "4.5k", "4 k", "4kk", "i", "4i", "4ib", "4kbi", "(4*1k)", "0x", "0x1k", "20%", "99999999999t"] {
             assert_eq!(number_of(text), None, "{text}");
         }
     }
@@ -113,7 +117,7 @@ mod tests {
             assert_eq!(time(text, SECOND), Some(expected), "{text}");
         }
         assert_eq!(time("10", US), Some(10 * US));
-        for text in ["", "s", "1.5s", "-1", "1-5", "1ns", "99999999999999d"] {
+        for text in ["", "s", "1.5s", "-1", "1-5", "1ns", "1sec", "99999999999999d"] {
             assert_eq!(time(text, SECOND), None, "{text}");
         }
     }
@@ -129,7 +133,10 @@ mod tests {
 
     #[test]
     fn shares_and_switches() {
-        assert_eq!((percent("1%"), percent("100%"), percent("0%"), percent("101%"), percent("5")), (Some(1), Some(100), None, None, None));
+        assert_eq!(
+            (percent("1%"), percent("100%"), percent("0%"), percent("101%"), percent("5")),
+            (Some(1), Some(100), Some(0), None, None)
+        );
         assert_eq!((switch(None), switch(Some("1")), switch(Some("0")), switch(Some("yes"))), (Some(true), Some(true), Some(false), None));
     }
 }

@@ -1,7 +1,7 @@
 //! The streams of requests made by rule.
 
 use tinytail_core::commands::{Command, CommandKind};
-use tinytail_core::units::TIME_MAX;
+use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
 use super::addresses::{HotCold, Places, Sequential, Shuffled, Uniform};
 use super::arrivals::{Arrivals, Bursty, Clock, Hyperexponential, Law, Metronome, NoClock, Poisson};
@@ -12,6 +12,8 @@ use crate::error::WorkloadError;
 use crate::limit::{Between, LimitedSectors};
 use crate::random::{Chance, Random, Weighted};
 use crate::source::{Arrival, Source};
+
+const SECTOR: u64 = SECTOR_BYTES as u64;
 
 /// A range of addresses of a drive.
 #[derive(Clone, Copy)]
@@ -33,15 +35,17 @@ impl Range {
 
 impl Synthetic {
     fn range(&self, mapped_sectors: u64) -> Range {
-        let mut offset_sectors = self.offset.sectors(mapped_sectors);
-        if let Length::Percent(_) = self.offset {
-            offset_sectors = offset_sectors.next_multiple_of(self.blocks.align_sectors);
-        }
+        let offset_sectors = self.offset.sectors(mapped_sectors);
         let rest = mapped_sectors.saturating_sub(offset_sectors);
         let sectors = match self.range {
             None => rest,
             // A share of the drive ends where its data end.
-            Some(range @ Length::Percent(_)) => range.sectors(mapped_sectors).min(rest),
+            Some(range @ Length::Percent(percent)) => {
+                let sectors = range.sectors(mapped_sectors).min(rest);
+                // A pass over a part has whole blocks of the smallest size.
+                let least = self.passes.as_ref().filter(|_| percent < 100).map_or(1, |passes| passes.least() / SECTOR);
+                sectors / least * least
+            }
             Some(range) => range.sectors(mapped_sectors),
         };
         Range { offset_sectors, sectors, adapts: self.end_sector().is_none() }
@@ -50,6 +54,22 @@ impl Synthetic {
     /// Starts the requests.
     pub(crate) fn source(&self, start: &Start<'_>, mapped_sectors: u64) -> Result<Box<dyn Source>, WorkloadError> {
         let range = self.range(mapped_sectors);
+        let source = match &self.passes {
+            Some(passes) => {
+                let start = Start { seed: start.seed ^ self.salt, ..*start };
+                passes.source(&start, range.offset_sectors * SECTOR, range.sectors * SECTOR)?
+            }
+            None => self.generator(start, range)?,
+        };
+        let source = if self.critical { Box::new(CriticalWrites { inner: source }) } else { source };
+        if !self.waits_for_drive() && (self.start_ns > 0 || self.runtime_ns.is_some()) {
+            return Ok(Box::new(Between::new(source, self.start_ns, self.runtime_ns)));
+        }
+        Ok(source)
+    }
+
+    /// Starts the requests that generators make.
+    fn generator(&self, start: &Start<'_>, range: Range) -> Result<Box<dyn Source>, WorkloadError> {
         let wanted = start.requests.or(self.requests).unwrap_or(u64::MAX);
         let begin = Begin { name: start.name, seed: start.seed ^ self.salt, left: wanted, queue: start.queue };
         let mut source = match &self.write_blocks {
@@ -65,9 +85,6 @@ impl Synthetic {
                 Box::new(Apart { name: start.name.into(), random, clock, read, trim, reads, others, left, queue })
             }
         };
-        if self.critical {
-            source = Box::new(CriticalWrites { inner: source });
-        }
         // A number of requests that was asked for goes before both of its own.
         if let (Some(volume), None) = (self.volume, start.requests) {
             let left = match volume {
@@ -75,9 +92,6 @@ impl Synthetic {
                 Volume::Ranges(times) => self.volume_of_ranges(range.sectors, times),
             };
             source = Box::new(LimitedSectors { inner: source, left });
-        }
-        if !self.waits_for_drive() && (self.start_ns > 0 || self.runtime_ns.is_some()) {
-            source = Box::new(Between::new(source, self.start_ns, self.runtime_ns));
         }
         Ok(source)
     }
@@ -268,7 +282,7 @@ impl<P: Places, C: Clock, S: Sizes> Source for Generator<P, C, S> {
     }
 }
 
-fn check_time(name: &str, out: &[Arrival], count: usize) -> Result<usize, WorkloadError> {
+pub(super) fn check_time(name: &str, out: &[Arrival], count: usize) -> Result<usize, WorkloadError> {
     match out.last() {
         Some(last) if count > 0 && last.at > TIME_MAX => Err(too_late(name)),
         _ => Ok(count),

@@ -2,10 +2,13 @@
 
 mod addresses;
 pub(crate) mod arrivals;
+mod block_map;
 mod bursts;
 mod generator;
+pub(crate) mod passes;
 pub(crate) mod profile;
 pub(crate) mod profile_table;
+pub(crate) mod skew;
 mod sweep;
 pub(crate) mod table;
 mod zipf;
@@ -13,9 +16,10 @@ mod zipf;
 use tinytail_core::units::{Ns, SECTOR_BYTES, TIME_MAX};
 
 use crate::error::WorkloadError;
-use crate::streams::{Pacing, Pulses, Stream, Timing};
+use crate::streams::{Pacing, Pulses, Rest, Stream, Timing};
 use crate::text;
 use arrivals::{Arrivals, Law};
+use passes::Passes;
 
 /// The highest rate of requests per second.
 pub(crate) const RATE_PER_S_MAX: f64 = 1e9;
@@ -35,7 +39,7 @@ pub(crate) struct Synthetic {
     /// Whether reads go through sequential streams at places of their own, apart from writes and trims.
     pub(crate) kinds_apart: bool,
     /// Where the range of addresses begins.
-    pub(crate) offset: Length,
+    pub(crate) offset: Offset,
     /// The size of the range; the rest of the mapped part of the drive without one.
     pub(crate) range: Option<Length>,
     /// Without end where neither this nor `volume` nor `runtime_ns` is given.
@@ -52,6 +56,11 @@ pub(crate) struct Synthetic {
     pub(crate) critical: bool,
     /// Mixed into the seed, so that another number gives other draws.
     pub(crate) salt: u64,
+    /// Which requests there are, where they are drawn in passes; `blocks`, `addresses`, the shares, `requests` and `volume` say
+    /// nothing then.
+    pub(crate) passes: Option<Box<Passes>>,
+    /// Pauses in which nothing is outstanding.
+    pub(crate) rest: Option<Rest>,
 }
 
 /// Sizes in sectors and their weights, of which at least one is above 0, and what addresses are multiples of.
@@ -67,6 +76,15 @@ pub(crate) enum Length {
     Sectors(u64),
     /// Of the part of the drive that holds data.
     Percent(u64),
+}
+
+/// Where a range begins: at the sum of its parts, rounded up to a multiple where one of them depends on the drive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offset {
+    pub(crate) at: Length,
+    /// A length, and how many times it is added.
+    pub(crate) step: (Length, u64),
+    pub(crate) align_sectors: u64,
 }
 
 /// How much is read, written and trimmed in all.
@@ -133,6 +151,37 @@ impl Length {
     }
 }
 
+impl From<Length> for Offset {
+    fn from(at: Length) -> Self {
+        Self { at, step: (Length::Sectors(0), 0), align_sectors: 1 }
+    }
+}
+
+impl Offset {
+    /// In sectors, if that does not depend on the drive.
+    pub(crate) fn fixed(self) -> Option<u64> {
+        match (self.at, self.step) {
+            (Length::Sectors(sectors), (_, 0)) => Some(sectors),
+            (Length::Sectors(sectors), (Length::Sectors(step), times)) => Some(sectors + step * times),
+            _ => None,
+        }
+    }
+
+    fn sectors(self, mapped_sectors: u64) -> u64 {
+        let (step, times) = self.step;
+        self.fixed().unwrap_or_else(|| {
+            // Shares are rounded down to bytes, so that the sum is rounded up where it has some beyond a multiple.
+            let bytes = |length| match length {
+                Length::Sectors(sectors) => u128::from(sectors) * u128::from(SECTOR_BYTES),
+                Length::Percent(percent) => u128::from(mapped_sectors) * u128::from(SECTOR_BYTES) * u128::from(percent) / 100,
+            };
+            let align = u128::from(self.align_sectors);
+            let sectors = (bytes(self.at) + bytes(step) * u128::from(times)).div_ceil(align * u128::from(SECTOR_BYTES)) * align;
+            u64::try_from(sectors).unwrap_or(u64::MAX)
+        })
+    }
+}
+
 impl Synthetic {
     /// What will be made, in one line.
     pub(crate) fn detail(&self) -> String {
@@ -177,12 +226,18 @@ impl Synthetic {
             let [pulse, pause] = [pulses.pulse_ns, pulses.pause_ns].map(|ns| text::duration(u128::from(ns)));
             pacing += &format!(", in pulses of {pulse} with pauses of {pause}");
         }
+        if let Some(Rest { think_ns, .. }) = self.rest {
+            pacing += &format!(", with pauses of {}", text::duration(u128::from(think_ns)));
+        }
+        let critical = if self.critical { ", critical writes" } else { "" };
+        if let Some(passes) = &self.passes {
+            return format!("{}{critical}, {pacing}", passes.detail());
+        }
         let mut sizes = self.blocks.detail();
         if let Some(blocks) = &self.write_blocks {
             sizes = format!("reads of {sizes}, others of {}", blocks.detail());
         }
         let reads = (self.read_share * 100.0).round();
-        let critical = if self.critical { ", critical writes" } else { "" };
         let trims = if self.trim_share > 0.0 { format!(", {} % trims", (self.trim_share * 100.0).round()) } else { String::new() };
         let apart = if self.kinds_apart { ", reads apart" } else { "" };
         format!("{sizes}, {reads} % reads{trims}{critical}, {law}{apart}, {pacing}")
@@ -190,8 +245,8 @@ impl Synthetic {
 
     /// The first sector beyond every request, or none if that depends on the drive.
     pub(crate) fn end_sector(&self) -> Option<u64> {
-        match (self.offset, self.range) {
-            (Length::Sectors(offset), Some(Length::Sectors(range))) => Some(offset + range),
+        match (self.offset.fixed(), self.range) {
+            (Some(offset), Some(Length::Sectors(range))) => Some(offset + range),
             _ => None,
         }
     }
@@ -220,6 +275,9 @@ impl Synthetic {
             return Err(format!("is {multiplier}, and makes a rate of {rate_per_s} per second more than 1e9"));
         }
         *rate_per_s *= f64::from(multiplier);
+        if let Some(passes) = &mut self.passes {
+            passes.multiply(multiplier);
+        }
         self.requests = self.requests.map(|requests| requests.saturating_mul(multiplier.into()));
         self.volume = self.volume.map(|volume| match volume {
             Volume::Sectors(sectors) => Volume::Sectors(sectors.saturating_mul(multiplier.into())),
@@ -243,11 +301,17 @@ impl Synthetic {
 
     /// Whether it comes to an end by itself.
     pub(crate) fn ends(&self) -> bool {
-        self.requests.is_some() || self.volume.is_some() || self.runtime_ns.is_some()
+        self.requests.is_some() || self.volume.is_some() || self.runtime_ns.is_some() || self.passes.is_some()
     }
 
     /// How many requests it has at most, if that is known without a drive.
     pub(crate) fn request_count(&self) -> Option<u64> {
+        if let Some(passes) = &self.passes {
+            return passes.request_count(match self.range {
+                Some(Length::Sectors(sectors)) => Some(sectors * u64::from(SECTOR_BYTES)),
+                _ => None,
+            });
+        }
         let sectors = match (self.volume, self.range) {
             (Some(Volume::Sectors(sectors)), _) => Some(sectors),
             (Some(Volume::Ranges(times)), Some(Length::Sectors(sectors))) => Some(self.volume_of_ranges(sectors, times)),
@@ -284,6 +348,7 @@ impl Synthetic {
             (timing.start_ns, timing.runtime_ns) = (self.start_ns, self.runtime_ns);
         }
         timing.pulses = self.pulses;
+        timing.rest = self.rest;
         match self.arrivals {
             Arrivals::Closed { think_ns, .. } => timing.think_ns = think_ns,
             Arrivals::Open { outstanding_max, .. } => timing.outstanding_max = outstanding_max,

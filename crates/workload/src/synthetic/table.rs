@@ -219,7 +219,7 @@ impl SyntheticTable {
             trim_share,
             addresses,
             kinds_apart: self.kinds_apart == Some(true),
-            offset: Length::Sectors(offset_sectors),
+            offset: Length::Sectors(offset_sectors).into(),
             range: range_sectors.map(Length::Sectors),
             requests: self.requests,
             volume: None,
@@ -228,6 +228,8 @@ impl SyntheticTable {
             pulses,
             critical: self.critical_writes == Some(true),
             salt: 0,
+            passes: None,
+            rest: None,
         })
     }
 
