@@ -605,7 +605,7 @@ fn generated(passes: &Passes, range: Option<Length>, size: u64) -> Option<Addres
         (Some(_), None) => true,
         (None, None | Some(Length::Percent(100))) => once || matches!(addresses, Addresses::Sequential { .. }),
         (_, Some(Length::Percent(_))) => true,
-        (_, Some(Length::Sectors(sectors))) => sectors * SECTOR % size == 0,
+        (_, Some(Length::Sectors(sectors))) => (sectors * SECTOR).is_multiple_of(size),
     };
     is_whole.then_some(addresses)
 }

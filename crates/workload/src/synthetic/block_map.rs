@@ -33,7 +33,7 @@ impl BlockMap {
         for level in &mut self.levels {
             level.fill(0);
             // What lies beyond the end is never free.
-            if bits % WORD > 0
+            if !bits.is_multiple_of(WORD)
                 && let Some(last) = level.last_mut()
             {
                 *last = u64::MAX << (bits % WORD);

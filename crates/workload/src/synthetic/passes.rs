@@ -130,7 +130,7 @@ impl Sizes {
             let size = match self {
                 Self::One(size) => *size,
                 Self::Between(least, most) => {
-                    let size = least + (u128::from(random.bits()) * u128::from(*most) >> 64) as u64;
+                    let size = least + random.below(*most).0;
                     size / least * least
                 }
                 Self::Split { sizes, rounded } => {
