@@ -451,7 +451,7 @@ fn jobs() -> impl Strategy<Value = (String, Equal)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn random_jobs_have_the_requests_of_fio((text, equal) in jobs()) {
         if has_fio() {

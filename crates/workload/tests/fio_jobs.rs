@@ -310,8 +310,8 @@ fn what_is_not_supported_is_refused_in_its_line() {
         ("io_dept=4", "4: [job] the option `io_dept` is not known (did you mean `iodepth`?)"),
         ("rate_min=10m", "4: [job] the option `rate_min` of fio is not supported: no rate ends a job"),
         ("\n\nverify=crc32c", "6: [job] the option `verify` of fio is not supported"),
-        ("include other.fio", "4: [job] `include` of `other.fio`: No such file"),
-        ("size=${TINYTAIL_NONE}", "4: [job] names the environment variable `TINYTAIL_NONE`, which is not set"),
+        ("include other.fio", "4: [job] `include` of `other.fio`: there is no such file"),
+        ("size=${TINYTAIL_NONE}", "4: [job] `size` names the environment variable `TINYTAIL_NONE`, which is not set"),
         ("size=$mb_memory", "4: [job] `size` is `$mb_memory`: fio's keywords are not supported"),
         ("bs=4k\n\nbs=8k", "6: [job] `bs` is given twice; the first time in line 4"),
         ("bs=4k\nblocksize=8k", "5: [job] `blocksize` is given twice"),
@@ -532,6 +532,9 @@ fn all_faults_of_a_file_are_told_at_once_with_their_lines() {
         .filter_map(|line| line.trim_start_matches(|c: char| !c.is_ascii_digit() || c == '/').split(':').find_map(|part| part.parse().ok()))
         .collect();
     assert!(lines.len() >= 11 && lines.is_sorted(), "{lines:?}\n{message}");
+    // A fault of one line hides no other of its section.
+    let several = refused("[job]\ndirect=0\nsize=${TINYTAIL_NONE}\ninclude none.inc\nbs=1\n");
+    assert_eq!(several.lines().count(), 4, "{several}");
     for expected in [
         "[global] `ioengine` is `mmap`",
         "[global] `direct` is 0",

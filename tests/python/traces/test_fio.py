@@ -116,7 +116,8 @@ def test_variables_of_the_environment_and_what_is_ignored_are_noted(
 ) -> None:
     file = tmp_path / "variable.fio"
     file.write_text(
-        "[a]\ndirect=1\nrw=randread\nbs=16k\nsize=${SIZE}\ngroup_reporting\nlog_avg_msec=9\n", "utf-8"
+        "[a]\ndirect=1\nrw=randread\nbs=16k\nsize=${SIZE}\ngroup_reporting\nlog_avg_msec=9\n",
+        "utf-8",
     )
     monkeypatch.setenv("SIZE", "4m")
     found = tinytail.compare(["base"], device="ttflash-small", workload=str(file)).result("base")

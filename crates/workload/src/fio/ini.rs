@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::Text;
-use crate::read::read_text;
+use crate::read::{is_there, read_text};
 use crate::text::quoted;
 use tinytail_config::{Fault, Faults, Place};
 
@@ -72,17 +72,20 @@ impl Lines {
     /// Adds an option to the last section, or the options of a file that it includes.
     fn option(&mut self, path: &str, content: &str, place: Place, variable: &dyn Fn(&str) -> Option<String>, depth: u32) {
         let section = self.sections.last().map_or("", |section| &section.name).to_owned();
-        let refuse = |message: String| Fault::new(section.clone(), "", message).at(place.clone());
+        let refuse = |key: &str, message: String| Fault::new(section.clone(), key, message).at(place.clone());
         if content.starts_with("include") && !content.starts_with("include=") {
             let name = content["include".len()..].trim();
             if let Err(message) = self.include(path, name, variable, depth) {
-                self.faults.push(refuse(message));
+                self.faults.push(refuse("include", message));
             }
             return;
         }
         let content = match self.substituted(content, variable) {
             Ok(content) => content,
-            Err(message) => return self.faults.push(refuse(message)),
+            Err(message) => {
+                let key = content.split('=').next().unwrap_or_default().trim();
+                return self.faults.push(refuse(key, message));
+            }
         };
         let (key, value) = match content.split_once('=') {
             Some((key, value)) => (key.trim_end().to_owned(), Some(value.trim_start().to_owned())),
@@ -100,14 +103,17 @@ impl Lines {
     /// Adds the options of a file, which lies where its name says or beside the one that names it.
     fn include(&mut self, path: &str, name: &str, variable: &dyn Fn(&str) -> Option<String>, depth: u32) -> Result<(), String> {
         if name.is_empty() {
-            return Err("`include` names no file".into());
+            return Err("names no file".into());
         }
         if depth == DEPTH_MAX {
-            return Err(format!("`include` of {} is the {DEPTH_MAX}th in a row; a file must not include itself", quoted(name)));
+            return Err(format!("of {} is the {DEPTH_MAX}th in a row; a file must not include itself", quoted(name)));
         }
         let beside = Path::new(path).with_file_name(name);
-        let file = if Path::new(name).is_file() { Path::new(name) } else { &beside };
-        let included = read_text(file).map_err(|error| format!("`include` of {}: {error}", quoted(name)))?;
+        let file = if is_there(Path::new(name)) { Path::new(name) } else { &beside };
+        if !is_there(file) {
+            return Err(format!("of {}: there is no such file, nor beside this one", quoted(name)));
+        }
+        let included = read_text(file).map_err(|error| format!("of {}: {error}", quoted(name)))?;
         let file = file.display().to_string();
         for (line, content) in contents(&included) {
             let place = Place::new(&file, line);

@@ -19,7 +19,7 @@ use crate::source::{Arrival, Source};
 const KINDS: [CommandKind; 3] = [CommandKind::Read, CommandKind::Write, CommandKind::Trim];
 
 /// The most blocks of which it is kept which have been drawn.
-const MAP_MAX: u64 = 1 << 33;
+const MAP_MAX: u64 = 1 << 31;
 
 /// What a job asks for, checked. Lengths are in bytes, multiples of 512 unless said otherwise; arrays are of reads, writes, trims.
 #[derive(Clone, Debug)]
