@@ -252,6 +252,8 @@ fn requests_of_one_size_are_those_of_fio() {
         ("rw=randread\nbs=4k\nsize=8m\npercentage_random=30", Equal::Counts),
         ("rw=randread\nbs=4k\nsize=8m\npercentage_random=0", Equal::Order),
         ("rw=rw\nbs=4k\nsize=4m\nrwmixread=70", Equal::Counts),
+        ("rw=rw\nbs=1k\nsize=33280", Equal::Counts),
+        ("rw=rw\nbs=1k\nsize=33280\nrwmixread=100", Equal::Order),
         ("rw=randrw\nbs=4k\nsize=8m\nrwmixread=70", Equal::Counts),
         ("rw=randrw\nbs=4k\nsize=8m\nrwmixwrite=90\npercentage_random=80,20", Equal::Counts),
         ("rw=randrw\nbs=4k\nsize=1m\nrate_iops=200,600", Equal::Counts),

@@ -228,7 +228,9 @@ impl Passes {
             Order::Sequential { step } => (false, step == 0),
             Order::Random { once, .. } => (!once, !self.order.mixes() && matches!(self.skew, Skew::None)),
         };
-        if !plain || self.align[0] != *size {
+        // Reads and writes in order have places of their own: which of them has none left first is drawn.
+        let streams = matches!((self.order, self.mix), (Order::Sequential { .. }, Mix::Reads(1..=99)));
+        if !plain || self.align[0] != *size || (streams && !range.is_multiple_of(*size)) {
             return limit;
         }
         let pass = self.pass_bytes(range);
