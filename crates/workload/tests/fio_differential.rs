@@ -420,7 +420,7 @@ fn jobs() -> impl Strategy<Value = (String, Equal)> {
         "random_distribution=zoned:70/20:30/",
         "random_distribution=pareto:0.3:0.5",
     ]);
-    let ends = prop::sample::select(vec!["", "", "loops=2", "io_size=300k", "io_size=1m", "number_ios=50", "io_size=40%", "filesize=8m"]);
+    let ends = prop::sample::select(vec!["", "", "loops=2", "io_size=300k", "io_size=1m", "number_ios=50", "io_size=60%", "filesize=8m"]);
     (rw, size, sizes, 0_u64..100, places, ends, 0_u64..101).prop_map(|(rw, size, sizes, offset, places, ends, mix)| {
         let size = size.max(64 * 512);
         let is_random = rw.starts_with("rand");
@@ -439,7 +439,13 @@ fn jobs() -> impl Strategy<Value = (String, Equal)> {
         options += &format!("{ends}\n");
         let one = sizes.starts_with("bs=") && !sizes.contains(',');
         let draws_places = is_random && !places.is_empty();
+        let block = sizes.strip_prefix("bs=").and_then(|size| size.parse::<u64>().ok());
+        let is_whole = block.is_some_and(|block| size.is_multiple_of(block));
         let equal = match (one, is_random, rw.ends_with("rw")) {
+            // A pass ends where a request has no place that follows one at the end, or whose block has been drawn in the other size:
+            // when, is drawn.
+            (true, true, _) if places.contains("percentage_random") && !is_whole => Equal::Statistics,
+            (false, true, _) if sizes.starts_with("bs=") => Equal::Statistics,
             (true, false, false) => Equal::Order,
             (true, _, true) => Equal::Counts,
             (true, true, _) if draws_places || !ends.is_empty() => Equal::Counts,
