@@ -161,7 +161,7 @@ def test_faulty_operation_codes_are_named_and_nothing_internal_is_said(
     ):
         outcome = command(*words, *options)
         assert outcome.code == 2
-        assert "`ops` is `foo`: a part without `=`" in outcome.err
+        assert "`ops` is `foo`: the first part is without `=`" in outcome.err
         assert "column" not in outcome.err
 
 
