@@ -40,6 +40,19 @@ fn said(py: Python<'_>, error: &PyErr) -> String {
     error.value(py).to_string()
 }
 
+/// The methods that read the policies of sections.
+macro_rules! read {
+    ($($section:ident $trait:ident),+) => { $(
+        fn $section(&self, entry: Entry) -> Result<Box<dyn $trait>, String> {
+            let section = stringify!($section);
+            Ok(match made(section, &entry)? {
+                (Made::Plain(plain), levels) => Box::new(Outside::new(section, &entry, levels, plain)),
+                (Made::Compiled(compiled), levels) => Box::new(Outside::new(section, &entry, levels, compiled)),
+            })
+        }
+    )+ };
+}
+
 impl Reader for Files {
     fn digest(&self, file: &str) -> Result<String, String> {
         let bytes = if is_python(file) {
@@ -56,47 +69,7 @@ impl Reader for Files {
         })
     }
 
-    fn victim(&self, entry: Entry) -> Result<Box<dyn Victim>, String> {
-        Ok(match made("victim", &entry)? {
-            (Made::Plain(plain), levels) => Box::new(Outside::new("victim", &entry, levels, plain)),
-            (Made::Compiled(compiled), levels) => Box::new(Outside::new("victim", &entry, levels, compiled)),
-        })
-    }
-
-    fn gc_trigger(&self, entry: Entry) -> Result<Box<dyn GcTrigger>, String> {
-        Ok(match made("gc_trigger", &entry)? {
-            (Made::Plain(plain), levels) => Box::new(Outside::new("gc_trigger", &entry, levels, plain)),
-            (Made::Compiled(compiled), levels) => Box::new(Outside::new("gc_trigger", &entry, levels, compiled)),
-        })
-    }
-
-    fn gc_gate(&self, entry: Entry) -> Result<Box<dyn GcGate>, String> {
-        Ok(match made("gc_gate", &entry)? {
-            (Made::Plain(plain), levels) => Box::new(Outside::new("gc_gate", &entry, levels, plain)),
-            (Made::Compiled(compiled), levels) => Box::new(Outside::new("gc_gate", &entry, levels, compiled)),
-        })
-    }
-
-    fn order(&self, entry: Entry) -> Result<Box<dyn Order>, String> {
-        Ok(match made("order", &entry)? {
-            (Made::Plain(plain), levels) => Box::new(Outside::new("order", &entry, levels, plain)),
-            (Made::Compiled(compiled), levels) => Box::new(Outside::new("order", &entry, levels, compiled)),
-        })
-    }
-
-    fn suspend(&self, entry: Entry) -> Result<Box<dyn Suspend>, String> {
-        Ok(match made("suspend", &entry)? {
-            (Made::Plain(plain), levels) => Box::new(Outside::new("suspend", &entry, levels, plain)),
-            (Made::Compiled(compiled), levels) => Box::new(Outside::new("suspend", &entry, levels, compiled)),
-        })
-    }
-
-    fn read_plan(&self, entry: Entry) -> Result<Box<dyn ReadPlan>, String> {
-        Ok(match made("read_plan", &entry)? {
-            (Made::Plain(plain), levels) => Box::new(Outside::new("read_plan", &entry, levels, plain)),
-            (Made::Compiled(compiled), levels) => Box::new(Outside::new("read_plan", &entry, levels, compiled)),
-        })
-    }
+    read! { victim Victim, gc_trigger GcTrigger, gc_gate GcGate, order Order, suspend Suspend, read_plan ReadPlan }
 }
 
 fn made(section: &'static str, entry: &Entry) -> Result<(Made, Option<Levels>), String> {
