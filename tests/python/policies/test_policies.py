@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,6 @@ RUN: dict[str, Any] = {
     "requests": 8000,
     "state": {"ageing": "overwrite"},
 }
-numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba compiles policies")
 
 
 def of_file(name: str, **parameters: Any) -> dict[str, Any]:
@@ -62,7 +60,7 @@ def hashes(designs: Sequence[Any], **run: Any) -> list[str]:
 
 @pytest.mark.parametrize("device", ["ttflash-small", "lowlatency-240g-small"])
 @pytest.mark.parametrize("name", ["greedy", "cost_benefit"])
-@pytest.mark.parametrize("ending", ["", pytest.param("_compiled", marks=numba)])
+@pytest.mark.parametrize("ending", ["", "_compiled"])
 def test_victims_are_those_of_rust(device: str, name: str, ending: str) -> None:
     mine = victim(entry(f"{name}{ending}"))
     found = hashes([victim({"policy": name}), mine], device=device)
@@ -149,7 +147,6 @@ def test_each_interface_decides_as_the_technique_of_rust_does(interface: str) ->
     assert found[2] != found[0], "it changes nothing"
 
 
-@numba
 @pytest.mark.parametrize("interface", INTERFACES)
 def test_each_interface_can_be_compiled(interface: str) -> None:
     overlay, same, run = INTERFACES[interface]
@@ -244,7 +241,6 @@ def test_what_is_allowed_is_said_for_each_interface(
         tinytail.compare([["base", {interface: tinytail.policy(interface)(function)}]], **RUN)
 
 
-@numba
 def test_a_compiled_policy_fails_with_a_code() -> None:
     def gives_up(view: View, plane: int, candidates: Sequence[int]) -> int:  # noqa: ARG001
         return -7
@@ -334,7 +330,6 @@ def test_runs_do_not_share_what_a_class_remembers() -> None:
     assert one.to_pandas()["event_hash"].tolist() == two.to_pandas()["event_hash"].tolist()
 
 
-@numba
 def test_a_policy_is_an_axis_of_sweeps_and_searches(tmp_path: Path) -> None:
     axes = {"+victim": [{"victim": {"chain": [{"policy": "greedy"}]}}, of_file("greedy_compiled")]}
     run = {**RUN, "requests": 4000}
