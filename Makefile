@@ -76,7 +76,6 @@ test: setup
 	cargo fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --release --workspace --locked
-	$(CARGO) build --release --locked -p tinytail-example-policy
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache --no-logo

@@ -5,7 +5,7 @@ start from one image, and those of a round follow each other, so that whatever e
 meets all of them. Ratios are those of the least CPU times of the measured part; the median of the
 ratios within rounds stands beside them. Needs numba, and the example library:
 
-    cargo build --release -p tinytail-example-policy
+    cargo build --release -p tinytail-policies --example policy_library
     python experiments/policy_speed.py [ROUNDS [DEVICE [REQUESTS]]]
 """
 
@@ -25,7 +25,7 @@ ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 DEVICE = sys.argv[2] if len(sys.argv) > 2 else "ttflash-48g"
 REQUESTS = int(sys.argv[3]) if len(sys.argv) > 3 else 200_000
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-LIBRARY = str(TARGET / "release" / "libexample_policy.so")
+LIBRARY = str(TARGET / "release" / "examples" / "libpolicy_library.so")
 VICTIMS = str(ROOT / "examples" / "policies" / "victims.py")
 
 

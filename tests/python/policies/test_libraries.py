@@ -16,7 +16,8 @@ from tinytail import _native
 from tinytail.errors import ConfigError, RunError
 
 ROOT = Path(__file__).parents[3]
-LIBRARY = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/libexample_policy.so"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+LIBRARY = TARGET / "release/examples/libpolicy_library.so"
 RUN: dict[str, Any] = {
     "device": "ttflash-small",
     "workload": "hotcold-write",
@@ -46,8 +47,8 @@ def victim(file: Path, name: str, **more: Any) -> list[Any]:
 
 
 def test_a_policy_from_another_crate_decides_as_the_technique_does() -> None:
-    if not LIBRARY.is_file():
-        pytest.skip("no example library: cargo build --release -p tinytail-example-policy")
+    command = "cargo build --release -p tinytail-policies --example policy_library"
+    assert LIBRARY.is_file(), f"to build it: {command}"
     built_in: list[Any] = [
         ["base", {"victim": {"chain": [{"policy": n}]}}] for n in ("greedy", "cost_benefit")
     ]

@@ -1,10 +1,11 @@
 //! # A policy from another crate
 //!
-//! Nothing in the tree knows of it. Built by `cargo build --release -p tinytail-example-policy`, it is named by a design:
+//! Nothing in the tree knows of it. Built by `cargo build --release -p tinytail-policies --example policy_library`, it is
+//! named by a design:
 //!
 //! ```toml
 //! [victim]
-//! chain = [{ policy = "custom", file = "target/release/libexample_policy.so", name = "greedy" }]
+//! chain = [{ policy = "custom", file = "target/release/examples/libpolicy_library.so", name = "greedy" }]
 //! ```
 
 // Functions with a name that others may call.
