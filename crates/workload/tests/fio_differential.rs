@@ -442,9 +442,9 @@ fn jobs() -> impl Strategy<Value = (String, Equal)> {
         let block = sizes.strip_prefix("bs=").and_then(|size| size.parse::<u64>().ok());
         let is_whole = block.is_some_and(|block| size.is_multiple_of(block));
         let equal = match (one, is_random, rw.ends_with("rw")) {
-            // A pass ends where a request has no place that follows one at the end, or whose block has been drawn in the other size:
-            // when, is drawn.
-            (true, true, _) if places.contains("percentage_random") && !is_whole => Equal::Statistics,
+            // A pass ends where a request has no place that follows one at the end, or a skewed one begins in the part of a block at
+            // the end, or its block has been drawn in the other size: when, is drawn.
+            (true, true, _) if !is_whole && (places.contains("percentage_random") || places.contains("pareto")) => Equal::Statistics,
             (false, true, _) if sizes.starts_with("bs=") => Equal::Statistics,
             (true, false, false) => Equal::Order,
             (true, _, true) => Equal::Counts,
