@@ -1,7 +1,7 @@
 //! The cache of aged drives: a folder whose files are named by what decides their contents.
 //!
 //! Several processes may use it at once. A file is written under another name, locked as long as its writer lives, and then
-//! renamed; it is not changed after that, so that a reader who has mapped it keeps it whatever becomes of its name. Files
+//! renamed; it is not changed after that, so that a reader who has opened it keeps it whatever becomes of its name. Files
 //! that nobody has used for longest make room. What a crash leaves is a file without a lock, which the next writer removes.
 
 use crate::aged::entry::{Entry, Header, write};
@@ -64,7 +64,7 @@ impl Cache {
     pub fn find(&self, key: &str) -> Found {
         let path = self.path(key);
         let Ok(file) = File::open(&path) else { return Found::Nothing };
-        match Entry::map(&file, true) {
+        match file.try_clone().and_then(|file| Entry::open(file, true)) {
             Ok(Some(entry)) => {
                 // The time of the last change is that of the last use; a folder that is not ours keeps the old one.
                 let _ = file.set_modified(SystemTime::now());
@@ -95,7 +95,7 @@ impl Cache {
         let file = file.persist(self.path(key)).map_err(|error| error.error)?;
         // Other processes may have stored something meanwhile.
         self.make_room(0);
-        Entry::map(&file, false)
+        Entry::open(file, false)
     }
 
     /// Its files, those used last first.
@@ -107,7 +107,7 @@ impl Cache {
             file: path.file_name().unwrap_or_default().to_string_lossy().into(),
             bytes,
             used_unix_s: seconds(used),
-            header: File::open(&path).and_then(|file| Entry::map(&file, false)).ok().flatten().map(|entry| entry.header),
+            header: File::open(&path).and_then(|file| Entry::open(file, false)).ok().flatten().map(|entry| entry.header),
         });
         listed.collect()
     }

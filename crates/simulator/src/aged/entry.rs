@@ -1,11 +1,10 @@
 //! An aged drive as bytes: a header that says what it is, and a snapshot, both with checksums (CRC-32).
 
 use crate::image::{Contents, Summed};
-use memmap2::{Mmap, MmapOptions};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
-use std::ops::Range;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use tinytail_core::drive::Drive;
 use tinytail_core::image::{LoadError, Recipe};
 use tinytail_core::observe::Observer;
@@ -13,6 +12,8 @@ use tinytail_core::precondition::Aged;
 
 const MAGIC: [u8; 16] = *b"\x89tinytail aged\r\n";
 const PREFIX_BYTES: usize = 40;
+/// What is read at a time.
+const READ_BYTES: usize = 1 << 20;
 
 /// What an entry says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,15 +43,36 @@ pub struct Entry {
     /// What it says of itself.
     pub header: Header,
     bytes: Bytes,
-    contents: Range<usize>,
+    contents_at: u64,
 }
 
 #[derive(Debug)]
 enum Bytes {
-    /// A file.
-    Mapped(Mmap),
-    /// Memory.
-    Held(Vec<u8>),
+    File(File),
+    Memory(Vec<u8>),
+}
+
+/// Reads an entry's bytes from a place on. Several may read one entry at the same time.
+struct Reader<'a> {
+    bytes: &'a Bytes,
+    at: u64,
+}
+
+impl Read for Reader<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = match self.bytes {
+            Bytes::File(file) => file.read_at(into, self.at)?,
+            Bytes::Memory(held) => held.get(self.at as usize..).unwrap_or_default().read(into)?,
+        };
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Bytes {
+    fn from(&self, at: u64) -> BufReader<Reader<'_>> {
+        BufReader::with_capacity(READ_BYTES, Reader { bytes: self, at })
+    }
 }
 
 impl Entry {
@@ -58,19 +80,9 @@ impl Entry {
     ///
     /// # Errors
     /// A file that can't be read.
-    pub fn map(file: &File, whole: bool) -> io::Result<Option<Self>> {
-        if file.metadata()?.len() < PREFIX_BYTES as u64 {
-            return Ok(None);
-        }
-        let mut options = MmapOptions::new();
-        if whole {
-            options.populate();
-        }
-        // SAFETY: the file is one of the cache's. It is written under another name and not changed after that, only removed,
-        // which leaves the mapping as it is.
-        #[expect(unsafe_code, reason = "a file is mapped")]
-        let map = unsafe { options.map(file) }?;
-        Ok(Self::read(Bytes::Mapped(map), whole))
+    pub fn open(file: File, whole: bool) -> io::Result<Option<Self>> {
+        let length = file.metadata()?.len();
+        Self::read(Bytes::File(file), length, whole)
     }
 
     /// An entry in memory.
@@ -82,31 +94,41 @@ impl Entry {
         bytes.try_reserve(bytes_about as usize).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let mut bytes = io::Cursor::new(bytes);
         write(drive, header, &mut bytes)?;
-        Self::read(Bytes::Held(bytes.into_inner()), false).ok_or_else(|| io::Error::other("it can't be read back"))
+        let bytes = bytes.into_inner();
+        let length = bytes.len() as u64;
+        Self::read(Bytes::Memory(bytes), length, false)?.ok_or_else(|| io::Error::other("it can't be read back"))
     }
 
-    fn read(bytes: Bytes, whole: bool) -> Option<Self> {
-        let all: &[u8] = match &bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Held(held) => held,
-        };
-        let (prefix, rest) = all.split_at_checked(PREFIX_BYTES)?;
-        let u32_at = |at: usize| u32::from_le_bytes(prefix[at..at + 4].try_into().expect("four bytes"));
-        let contents_bytes = usize::try_from(u64::from_le_bytes(prefix[24..32].try_into().expect("eight bytes"))).ok()?;
-        let (json, contents) = rest.split_at_checked(u32_at(16) as usize)?;
-        let mut sum = crc32fast::Hasher::new();
-        sum.update(&prefix[..36]);
-        sum.update(json);
-        let is_whole = prefix[..16] == MAGIC
-            && sum.finalize() == u32_at(36)
-            && contents.len() == contents_bytes
-            && (!whole || crc32fast::hash(contents) == u32_at(20));
-        if !is_whole {
-            return None;
+    fn read(bytes: Bytes, length: u64, whole: bool) -> io::Result<Option<Self>> {
+        if length < PREFIX_BYTES as u64 {
+            return Ok(None);
         }
-        let header = serde_json::from_slice(json).ok()?;
-        let contents = all.len() - contents.len()..all.len();
-        Some(Self { header, bytes, contents })
+        let (mut reader, mut prefix) = (bytes.from(0), [0; PREFIX_BYTES]);
+        reader.read_exact(&mut prefix)?;
+        let u32_at = |at: usize| u32::from_le_bytes(prefix[at..at + 4].try_into().expect("four bytes"));
+        let (header_bytes, contents_sum, sum) = (u32_at(16), u32_at(20), u32_at(36));
+        let contents_bytes = u64::from_le_bytes(prefix[24..32].try_into().expect("eight bytes"));
+        let contents_at = PREFIX_BYTES as u64 + u64::from(header_bytes);
+        if prefix[..16] != MAGIC || contents_at.checked_add(contents_bytes) != Some(length) {
+            return Ok(None);
+        }
+        let mut json = vec![0; header_bytes as usize];
+        reader.read_exact(&mut json)?;
+        let mut of_header = crc32fast::Hasher::new();
+        of_header.update(&prefix[..36]);
+        of_header.update(&json);
+        if of_header.finalize() != sum {
+            return Ok(None);
+        }
+        if whole {
+            let mut of_contents = Summed::new(io::sink());
+            io::copy(&mut reader, &mut of_contents)?;
+            if of_contents.finish() != (contents_sum, contents_bytes) {
+                return Ok(None);
+            }
+        }
+        let header = serde_json::from_slice(&json).ok();
+        Ok(header.map(|header| Self { header, bytes, contents_at }))
     }
 
     /// Gives a drive that was just made, of the same recipe, the aged state.
@@ -114,15 +136,11 @@ impl Entry {
     /// # Errors
     /// It is no snapshot of such a drive; the drive is of no use then.
     pub fn restore<O: Observer>(&self, drive: &mut Drive<O>, seed: u64) -> Result<Aged, String> {
-        let all: &[u8] = match &self.bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Held(held) => held,
-        };
-        let mut source = &all[self.contents.clone()];
+        let mut source = Contents(self.bytes.from(self.contents_at));
         match drive.restore(seed, &self.header.aged, &mut source) {
-            Ok(()) if source.is_empty() => Ok(self.header.aged.clone()),
+            Ok(()) if matches!(source.0.read(&mut [0]), Ok(0)) => Ok(self.header.aged.clone()),
             Ok(()) => Err("it holds more than the drive".into()),
-            Err(LoadError::Source(_)) => Err("it holds less than the drive".into()),
+            Err(LoadError::Source(error)) => Err(format!("it holds less than the drive ({error})")),
             Err(LoadError::Faulty(what)) => Err(what),
         }
     }
