@@ -543,6 +543,27 @@ mod tests {
         let message = "[place] `stripe_width` is unknown; allowed with `policy` = \"static\": order, opens";
         assert_eq!(error, format!("--set place.stripe_width=4: {message}"));
     }
+        // A fault of several keys stands at the one that is given, and names it.
+        for (device, word, message) in [
+            (
+                "modern-tlc-2t",
+                "geometry.channels=256",
+                "[geometry] channels, chips, dies, planes, blocks and pages make 4297064448 physical",
+            ),
+            (
+                "ttflash-small",
+                "geometry.blocks_per_plane=4",
+                "[host] `over_provisioning_percent` is 26.984127; two good blocks of each plane",
+            ),
+            (
+                "modern-tlc-2t",
+                "geometry.pages_per_block=1535",
+                "[timing] `page_class_pattern` has 3 entries; it must divide the 1535 pages",
+            ),
+        ] {
+            let error = device_with(device, &given(&[word])).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--set {word}: {message}")), "{error}");
+        }
 
     #[test]
     fn a_design_made_of_others_has_their_sections_and_its_own() {

@@ -111,20 +111,26 @@ impl Device {
         let for_each_die = if self.flash.cache_register { 2 } else { 1 };
         let slots = u64::from(g.channels) * (u64::from(g.dies_per_channel()) * for_each_die + 1) + u64::from(EXTRA_SLOTS);
         if slots > SLOTS_MAX as u64 {
-            let found = format!("times dies make {slots} resources; at most {SLOTS_MAX} are possible");
-            faults.push(Fault::new("geometry", "channels", found));
+            let dies = g.dies_per_channel();
+            let found = format!("is {}; with {dies} dies on each, {slots} events may be pending, and at most {SLOTS_MAX} can", g.channels);
+            faults.push(Fault::new("geometry", "channels", found).with("geometry", "chips_per_channel").with("geometry", "dies_per_chip"));
         }
         if g.physical_pages() >= u64::from(u32::MAX) {
-            let found = format!("makes {} physical pages; page numbers have 32 bits", g.physical_pages());
-            faults.push(Fault::new("geometry", "blocks_per_plane", found));
+            let found = format!("make {} physical pages; at most {} are possible", g.physical_pages(), u32::MAX - 1);
+            let subject = Some("channels, chips, dies, planes, blocks and pages".into());
+            let others = ["chips_per_channel", "dies_per_chip", "planes_per_die", "blocks_per_plane", "pages_per_block"];
+            let fault = others.into_iter().fold(Fault::new("geometry", "channels", found), |fault, key| fault.with("geometry", key));
+            faults.push(Fault { subject, ..fault });
         }
         if r.buffer_kib > 0 && u64::from(r.buffer_kib) * 1024 < u64::from(g.page_bytes) {
             let found = format!("is {}; it must hold a page of {} bytes, or be 0", r.buffer_kib, g.page_bytes);
-            faults.push(Fault::new("ram", "buffer_kib", found));
+            faults.push(Fault::new("ram", "buffer_kib", found).with("geometry", "page_bytes"));
         }
         if !(t.erase_steps..=5).contains(&t.erase_steps_max) {
             let allowed = format!("`erase_steps`, {}, to 5", t.erase_steps);
-            faults.push(Fault::new("timing", "erase_steps_max", format!("is {}", t.erase_steps_max)).allowed(allowed));
+            faults.push(
+                Fault::new("timing", "erase_steps_max", format!("is {}", t.erase_steps_max)).allowed(allowed).with("timing", "erase_steps"),
+            );
         }
         if let Some(errors) = &self.errors {
             errors.check_codeword(g.page_bytes, faults);
@@ -145,11 +151,11 @@ impl Device {
         }
         if let Some(class) = pattern.iter().find(|&&class| usize::from(class) >= classes) {
             let found = format!("names class {class}; there are {classes} classes, from 0");
-            faults.push(Fault::new("timing", "page_class_pattern", found));
+            faults.push(Fault::new("timing", "page_class_pattern", found).with("timing", "read_ns"));
         }
         if pattern.is_empty() || !(pages as usize).is_multiple_of(pattern.len()) {
             let found = format!("has {} entries; it must divide the {pages} pages of a block", pattern.len());
-            faults.push(Fault::new("timing", "page_class_pattern", found));
+            faults.push(Fault::new("timing", "page_class_pattern", found).with("geometry", "pages_per_block"));
         }
         let group = t.page_class_layout.map_or(1, |layout| layout.group(classes as u32));
         if !pages.is_multiple_of(group) {
@@ -162,7 +168,7 @@ impl Device {
         let (g, h, f) = (&self.geometry, &self.host, &self.flash);
         if g.blocks_per_plane - self.bad_blocks_per_plane() < 4 {
             let found = format!("is {}; at least 4 of the {} blocks of a plane must be good", f.bad_block_percent, g.blocks_per_plane);
-            return faults.push(Fault::new("flash", "bad_block_percent", found));
+            return faults.push(Fault::new("flash", "bad_block_percent", found).with("geometry", "blocks_per_plane"));
         }
         // One block that only GC may open and one that is being written, in every plane.
         let spare_least = u64::from(g.planes()) * 2 * u64::from(g.pages_in(1));
@@ -177,7 +183,7 @@ impl Device {
         };
         if self.logical_pages() > logical_most {
             let found = format!("is {value}; two good blocks of each plane must stay spare: {bound} on this device");
-            faults.push(Fault::new("host", key, found));
+            faults.push(Fault::new("host", key, found).with("geometry", "blocks_per_plane").with("flash", "bad_block_percent"));
         }
         if self.logical_pages() == 0 {
             faults.push(Fault::new("host", key, format!("is {value}; it leaves no page of {} bytes to the host", g.page_bytes)));
@@ -266,7 +272,12 @@ mod tests {
             ("channels = { value = 8", "channels = { value = 0", "`channels`", "1 to 256"),
             ("planes_per_die = { value = 1", "planes_per_die = { value = 9", "`planes_per_die`", "1 to 8"),
             ("pages_per_block = { value = 64", "pages_per_block = { value = 16384", "`pages_per_block`", "16383"),
-            ("blocks_per_plane = { value = 64", "blocks_per_plane = { value = 1048576", "`blocks_per_plane`", "32 bits"),
+            (
+                "blocks_per_plane = { value = 64",
+                "blocks_per_plane = { value = 1048576",
+                "[geometry] channels, chips, dies",
+                "at most 4294967294",
+            ),
             ("page_bytes = { value = 4096", "page_bytes = { value = 5000", "`page_bytes`", "power of two"),
             (OVER_PROVISIONING, "over_provisioning_percent = { value = 3.22", "`over_provisioning_percent`", "at least 3.23"),
             (OVER_PROVISIONING, "over_provisioning_percent = { value = 10000.01", "`over_provisioning_percent`", "0 to 10000"),
