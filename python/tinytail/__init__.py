@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         clear_image_cache as clear_image_cache,
     )
     from tinytail.engine.catalog import (
+        CheckedFile as CheckedFile,
         Claim as Claim,
         Description as Description,
         Entry as Entry,
@@ -157,7 +158,7 @@ _NAMES = {
     "tinytail.engine.answers": "ConvertedTrace ImageCache ImageInfo Served TraceDescription",
     "tinytail.engine.cache": "clear_image_cache",
     "tinytail.engine.catalog": (
-        "Claim Description Entry check_claims check_config describe_design "
+        "CheckedFile Claim Description Entry check_claims check_config describe_design "
         "describe_device describe_workload list_designs list_devices list_workloads"
     ),
     "tinytail.engine.jobs": "DesignProgress",

@@ -9,6 +9,7 @@ mod check;
 mod derived;
 mod errors;
 mod page_class;
+mod plausible;
 
 pub use derived::{Bandwidth, Derived};
 pub use errors::{Errors, Rate};

@@ -303,14 +303,14 @@ fn workload_claims(py: Python<'_>, name_or_path: &str, seed: u64) -> PyResult<St
 
 #[pyfunction]
 fn config_check(path: &str) -> PyResult<String> {
-    let kind = match catalog::kind_of(path).map_err(config_error)? {
+    let checked = match catalog::kind_of(path).map_err(config_error)? {
         catalog::FileKind::Workload => {
             tinytail_workload::check_file(Path::new(path)).map_err(|error| ConfigError::new_err(error.to_string()))?;
-            "workload"
+            catalog::Checked::plain("workload")
         }
         catalog::FileKind::DeviceOrDesign => catalog::check(path).map_err(config_error)?,
     };
-    json(&serde_json::json!({ "path": path, "kind": kind, "ok": true }))
+    json(&checked)
 }
 
 fn run_spec(json: &str) -> PyResult<Spec> {

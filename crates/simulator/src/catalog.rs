@@ -1,5 +1,6 @@
 //! Devices and designs by name or by file.
 
+use crate::power::add_bit_errors;
 use crate::settings::Settings;
 use include_dir::{Dir, include_dir};
 use serde::Serialize;
@@ -343,17 +344,33 @@ fn file(top: &[(&str, toml::Value)], rows: &[Row]) -> Result<String, ConfigError
     Ok(text)
 }
 
-/// Checks a device, design or overlay file. Returns which of them it is.
+/// What was found in a file that is right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// What it is: device, design, overlay or workload.
+    pub kind: &'static str,
+    /// What of it no known drive has, each with its line.
+    pub findings: Vec<String>,
+}
+
+impl Checked {
+    /// A file of this kind of which there is nothing to tell.
+    pub fn plain(kind: &'static str) -> Self {
+        Self { kind, findings: Vec::new() }
+    }
+}
+
+/// Checks a device, design or overlay file. Returns which of them it is, and what is odd about it.
 ///
 /// # Errors
 /// What is wrong, with file and line.
-pub fn check(path: &str) -> Result<&'static str, ConfigError> {
+pub fn check(path: &str) -> Result<Checked, ConfigError> {
     let text = read_text(Path::new(path)).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
     let document = Document::parse(path, &text)?;
     let has = |sections: &[&str]| sections.iter().any(|section| document.root.get(section).is_some());
     if has(&device::SECTIONS) {
-        Device::from_document(&document)?;
-        return Ok("device");
+        let odd = ConfigError(Device::from_document(&document)?.implausible()).placed(std::iter::once(&document));
+        return Ok(Checked { kind: "device", findings: odd.0.iter().map(ToString::to_string).collect() });
     }
     if !has(&design::SECTIONS) && document.text("kind").is_none() {
         return Err(neither(&document));
@@ -363,14 +380,14 @@ pub fn check(path: &str) -> Result<&'static str, ConfigError> {
         let mut documents = Vec::new();
         expand_document(document, &mut Vec::new(), &mut documents)?;
         check_parameters(path, || Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
-        return Ok("design");
+        return Ok(Checked::plain("design"));
     }
     if let Some(alone) = header.alone {
         let mut documents = Vec::new();
         expand_named(&document, "alone", &alone, &mut Vec::new(), &mut documents)?;
         documents.push(document);
         check_parameters(path, || Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
-        return Ok("overlay");
+        return Ok(Checked::plain("overlay"));
     }
     // An overlay is right if it is right on any design: it may change a key of a policy that only some have.
     let right_on = |composition: &str| {
@@ -384,7 +401,7 @@ pub fn check(path: &str) -> Result<&'static str, ConfigError> {
     if plain.is_err() && right_on("base+rain").is_err() && !all().any(|listing| right_on(&listing.name).is_ok()) {
         plain?;
     }
-    Ok("overlay")
+    Ok(Checked::plain("overlay"))
 }
 
 /// A file whose sections belong to nothing.
@@ -405,13 +422,18 @@ fn neither(document: &Document) -> ConfigError {
     fault.into()
 }
 
-/// Checks the parameters of a design. Some of them are limited by the device; what fits none of the built-in ones is wrong. Of
-/// all the faults found, the first that lies in the file itself is told, and not in one that it is composed with.
+/// Checks the parameters of a design. Some of them are limited by the device; what fits none of the built-in ones, with bit errors or
+/// without, is wrong. Of all the faults found, the first that lies in the file itself is told, and not in one that it is composed with.
 fn check_parameters(path: &str, compose: impl Fn() -> Result<Design, ConfigError>) -> Result<(), ConfigError> {
     let own = |error: &ConfigError| error.0.iter().any(|fault| *fault.place.name == *path);
     let mut reported: Option<ConfigError> = None;
-    for listing in devices() {
-        let Err(mut error) = compose()?.prepare(&device(&listing.name)?) else { return Ok(()) };
+    let all = |bit_errors| devices().into_iter().map(move |listing| (listing, bit_errors));
+    for (listing, bit_errors) in all(false).chain(all(true)) {
+        let mut device = device(&listing.name)?;
+        if bit_errors {
+            add_bit_errors(&mut device);
+        }
+        let Err(mut error) = compose()?.prepare(&device) else { return Ok(()) };
         if reported.as_ref().is_none_or(|reported| !own(reported) && own(&error)) {
             for fault in &mut error.0 {
                 let named = |text: &str| text.replace("this device", &listing.name);
@@ -521,6 +543,27 @@ mod tests {
             let error = error.unwrap_err().to_string();
             assert!(error.starts_with(&format!("--set {word}: {message}")), "{error}");
         }
+        // A fault of several keys stands at the one that is given, and names it.
+        for (device, word, message) in [
+            (
+                "modern-tlc-2t",
+                "geometry.channels=256",
+                "[geometry] channels, chips, dies, planes, blocks and pages make 4297064448 physical",
+            ),
+            (
+                "ttflash-small",
+                "geometry.blocks_per_plane=4",
+                "[host] `over_provisioning_percent` is 26.984127; two good blocks of each plane",
+            ),
+            (
+                "modern-tlc-2t",
+                "geometry.pages_per_block=1535",
+                "[timing] `page_class_pattern` has 3 entries; it must divide the 1535 pages",
+            ),
+        ] {
+            let error = device_with(device, &given(&[word])).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--set {word}: {message}")), "{error}");
+        }
         let mut design = design_with("base", &given(&["gc.write_points=0"]), None).unwrap();
         let error = design.prepare(&device("ttflash-small").unwrap()).unwrap_err().to_string();
         assert!(error.starts_with("--set gc.write_points=0: [gc] `write_points` is 0"), "{error}");
@@ -543,27 +586,6 @@ mod tests {
         let message = "[place] `stripe_width` is unknown; allowed with `policy` = \"static\": order, opens";
         assert_eq!(error, format!("--set place.stripe_width=4: {message}"));
     }
-        // A fault of several keys stands at the one that is given, and names it.
-        for (device, word, message) in [
-            (
-                "modern-tlc-2t",
-                "geometry.channels=256",
-                "[geometry] channels, chips, dies, planes, blocks and pages make 4297064448 physical",
-            ),
-            (
-                "ttflash-small",
-                "geometry.blocks_per_plane=4",
-                "[host] `over_provisioning_percent` is 26.984127; two good blocks of each plane",
-            ),
-            (
-                "modern-tlc-2t",
-                "geometry.pages_per_block=1535",
-                "[timing] `page_class_pattern` has 3 entries; it must divide the 1535 pages",
-            ),
-        ] {
-            let error = device_with(device, &given(&[word])).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("--set {word}: {message}")), "{error}");
-        }
 
     #[test]
     fn a_design_made_of_others_has_their_sections_and_its_own() {
@@ -680,9 +702,18 @@ mod tests {
         let path = std::env::temp_dir().join(format!("tinytail-catalog-{}-{test}.toml", std::process::id()));
         std::fs::write(&path, text).unwrap();
         let shown = path.display().to_string();
-        let result = check(&shown).map_err(|error| error.to_string().replace(&shown, "f.toml"));
+        let result = check(&shown).map(|checked| checked.kind).map_err(|error| error.to_string().replace(&shown, "f.toml"));
         std::fs::remove_file(&path).unwrap();
         result
+    }
+
+    #[test]
+    fn every_built_in_file_is_a_right_one() {
+        let names = |what: &str, folder| embedded(folder).into_iter().map(|(name, _)| format!("{what}/{name}")).collect::<Vec<_>>();
+        for name in [names("devices", &DEVICES), names("designs", &DESIGNS)].concat() {
+            let path = format!("{}/../../{name}.toml", env!("CARGO_MANIFEST_DIR"));
+            assert_eq!(check(&path).unwrap().findings, [""; 0], "{name}");
+        }
     }
 
     #[test]

@@ -161,20 +161,26 @@ impl PowerSpec {
 
     fn device(&self) -> Result<Device, RunError> {
         let mut device = catalog::device_with(&self.device, &self.settings)?;
-        if self.bit_errors && device.errors.is_none() {
-            // Those of the experiment in evidence/wear-and-scrubbing.md, on the drive at half its rated erases.
-            device.errors = Some(Errors {
-                fresh_rber: Decimal::of_units(17_000),
-                rated_rber: Decimal::of_units(340_000_000),
-                rated_erases: 3000,
-                exponent: Decimal::of_units(200),
-                erases_before: 1500,
-                codeword_bytes: 512,
-                correctable_bits: 15,
-            });
-            device.name = format!("{} with bit errors", device.name);
+        if self.bit_errors {
+            add_bit_errors(&mut device);
         }
         Ok(device)
+    }
+}
+
+/// Gives a drive bit errors, if it has none: those of the experiment in evidence/wear-and-scrubbing.md, at half the rated erases.
+pub(crate) fn add_bit_errors(device: &mut Device) {
+    if device.errors.is_none() {
+        device.errors = Some(Errors {
+            fresh_rber: Decimal::of_units(17_000),
+            rated_rber: Decimal::of_units(340_000_000),
+            rated_erases: 3000,
+            exponent: Decimal::of_units(200),
+            erases_before: 1500,
+            codeword_bytes: 512,
+            correctable_bits: 15,
+        });
+        device.name = format!("{} with bit errors", device.name);
     }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cyclopts import App
+from rich.text import Text
 
 from tinytail.cli.codes import OK
 from tinytail.engine import catalog
@@ -19,13 +20,17 @@ config = App(name="config", help="Check configuration files.")
 def check(file: str, /) -> int:
     """Check a device, design or workload file, or a job file of fio.
 
+    A device whose values no known drive has is valid; each of them is told after a "!".
+
     Parameters
     ----------
     file
         The file.
     """
-    kind = catalog.check_config(file)
-    stdout().print(f"{file}: a valid {kind} file", soft_wrap=True, markup=False)
+    checked = catalog.check_config(file)
+    stdout().print(f"{file}: a valid {checked.kind} file", soft_wrap=True, markup=False)
+    for finding in checked.findings:
+        stdout().print(Text.assemble(("! ", "bold yellow"), finding), soft_wrap=True)
     return OK
 
 

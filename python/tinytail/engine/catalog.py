@@ -48,6 +48,18 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A configuration file that is right.
+
+    `findings` are values that no known drive has, each in a sentence with its line. They are no
+    faults: runs take them as they are.
+    """
+
+    kind: Literal["device", "design", "overlay", "workload"]
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """A characteristic that a stand-in claims to have, beside the one that it has.
 
@@ -327,13 +339,11 @@ def check_claims(name: str | os.PathLike[str], *, seed: int = 1) -> tuple[Claim,
     return tuple(Claim(**claim) for claim in json.loads(document))
 
 
-def check_config(path: str | os.PathLike[str]) -> Literal["device", "design", "workload"]:
-    """Checks a configuration file and tells what kind it is.
+def check_config(path: str | os.PathLike[str]) -> CheckedFile:
+    """Checks a configuration file, and tells what kind it is and what of it is odd.
 
     Raises:
         ConfigError: the file is faulty; says where, what was found and what is allowed.
     """
-    kind: Literal["device", "design", "workload"] = json.loads(
-        _native.config_check(arguments.file(path))
-    )["kind"]
-    return kind
+    checked = json.loads(_native.config_check(arguments.file(path)))
+    return CheckedFile(checked["kind"], tuple(checked["findings"]))

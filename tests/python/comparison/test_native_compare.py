@@ -191,6 +191,19 @@ def test_a_faulty_file_ends_with_2_and_says_where(
         assert message in outcome.err
 
 
+def test_values_that_no_drive_has_are_valid_and_told(command: RunCommand, tmp_path: Path) -> None:
+    file = tmp_path / "f.toml"
+    changed = command("devices", "ttflash-small", "--set", "timing.program_ns=[600]", "--toml")
+    file.write_text(changed.out)
+    outcome = command("config", "check", str(file))
+    assert outcome.code == 0
+    valid, *findings = outcome.out.splitlines()
+    assert valid == f"{file}: a valid device file"
+    (told,) = tinytail.check_config(file).findings
+    assert findings == [f"! {told}"]
+    assert "[timing] `program_ns` is 600 ns; flash programs a page in 10 us to 20 ms" in told
+
+
 def test_a_missing_time_unit_is_asked_for(
     command: RunCommand, small_device: str, tmp_path: Path
 ) -> None:
@@ -327,7 +340,7 @@ def test_files_of_several_tables_are_workload_files(tmp_path: Path) -> None:
     ):
         file = tmp_path / "w.toml"
         file.write_text(f'summary = "s"\n{table}')
-        assert tinytail.check_config(file) == "workload"
+        assert tinytail.check_config(file).kind == "workload"
 
 
 def test_threads_run_beside_each_other() -> None:

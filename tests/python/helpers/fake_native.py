@@ -356,7 +356,7 @@ class FakeNative:
     def config_check(self, path: str) -> str:
         if "faulty" in path:
             raise ConfigError(f'{path}:3:1: unknown key "chanels"; did you mean "channels"?')
-        return json.dumps({"path": path, "kind": "device", "ok": True})
+        return json.dumps({"kind": "device", "findings": []})
 
     def run(self, spec_json: str, control: FakeControl, shared: FakeShared) -> str:
         spec = json.loads(spec_json)
