@@ -71,6 +71,19 @@ def count(value: int | None) -> str:
     return _scaled(value / 1e6, ["M", "G", "T"], 1000.0)
 
 
+def counted(number: int, one: str) -> str:
+    """How many things there are; the last word of the thing is put into the plural.
+
+    >>> counted(1, "request"), counted(2000, "request"), counted(0, "entry"), counted(3, "GC")
+    ('1 request', '2,000 requests', '0 entries', '3 GCs')
+    """
+    if number == 1:
+        return f"1 {one}"
+    if one.endswith("y") and one[-2] not in "aeo":
+        return f"{count(number)} {one[:-1]}ies"
+    return f"{count(number)} {one}{'es' if one.endswith(('s', 'x', 'sh', 'ch')) else 's'}"
+
+
 def counts(values: Iterable[int]) -> str:
     """Counts of several things: one, or from the least to the most.
 

@@ -4,6 +4,7 @@
 //! A [`Document`] knows the place of every value. [`decode`] makes types of it and goes on behind a fault, so that all
 //! [`Faults`] of a file are told at once.
 
+mod counted;
 mod decimal;
 mod decode;
 mod document;
@@ -13,6 +14,7 @@ mod names;
 mod one_of;
 pub mod schema;
 
+pub use counted::{counted, grouped};
 pub use decimal::Decimal;
 pub use decode::{decode, decode_file};
 pub use document::{Data, Document, Row, Table, Value};

@@ -29,7 +29,7 @@ use crate::raid::state::Raid;
 use crate::timer::{Timer, Timers};
 use crate::units::Ns;
 use thiserror::Error;
-use tinytail_config::ConfigError;
+use tinytail_config::{ConfigError, counted};
 
 /// Why a command was refused.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
@@ -104,32 +104,33 @@ impl<O: Observer> Drive<O> {
     /// Which locks are taken, for a run in which requests stop completing.
     pub fn explain_standstill(&self) -> String {
         let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &self.up;
-        let mut lines = vec![format!("{} requests are outstanding at {} ns.", self.outstanding(), self.flash.now)];
-        let [reads, writes] = [CommandKind::Read, CommandKind::Write].map(|kind| host.in_device(kind));
-        lines.push(format!("{reads} reads and {writes} writes are in the device."));
+        let mut lines = vec![format!("Outstanding at {} ns: {}.", self.flash.now, counted(self.outstanding() as u64, "request"))];
+        let [reads, writes] = [CommandKind::Read, CommandKind::Write].map(|kind| host.in_device(kind) as u64);
+        lines.push(format!("In the device: {} and {}.", counted(reads, "read"), counted(writes, "write")));
         if raid.buffer.is_full() {
             lines.push(format!(
-                "The write buffer is full: {} pages, {} of them in flight.",
-                raid.buffer.occupied(),
+                "The write buffer is full: {}, {} of them in flight.",
+                counted(raid.buffer.occupied(), "page"),
                 raid.buffer.in_flight()
             ));
         }
         if let Some(rain) = &raid.rain {
             lines.push(format!(
-                "{} stripes are on their way, and {} of their pages wait in RAM for GCs.",
-                rain.on_their_way(),
-                rain.deferred()
+                "On their way: {}; waiting in RAM for GCs: {}.",
+                counted(rain.on_their_way() as u64, "stripe"),
+                counted(rain.deferred() as u64, "page")
             ));
         }
         if let Some(late_bound) = &ftl.late_bound {
             let [emergency, external, background] = [0, 1, 2].map(|line: usize| late_bound.queues[line].len());
             lines.push(format!(
-                "{external} pages of the host wait for a die that could take them, {emergency} of urgent GCs and {background} of others."
+                "Waiting for a die that could take them: {} of the host, {emergency} of urgent GCs and {background} of others.",
+                counted(external as u64, "page")
             ));
         }
         self.flash.explain(&mut lines, |plane| {
             let (erased, gc) = (ftl.tables.free_pages(plane), ftl.gc.of(plane).state);
-            format!("{erased} pages are erased, its GC is {gc:?}")
+            format!("{} erased, its GC is {gc:?}", counted(erased, "page"))
         });
         lines.join(" ")
     }

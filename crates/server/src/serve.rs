@@ -8,7 +8,7 @@ use crate::record::Recorder;
 use crate::server::{Live, Options, Served, Server, ServerError};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use tinytail_config::ConfigError;
+use tinytail_config::{ConfigError, counted};
 use tinytail_core::design::Adjustment;
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
@@ -213,10 +213,10 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
     let unsafe_data = sync.and_then(|sync| sync().err()).map(|error| format!("the data could not be made safe at the end: {error}"));
     let error = served.error.take().map(|error| error.to_string()).or(unsafe_data);
     if let (violations, Some(last)) = served.violations {
-        served.notes.push(format!("{violations} connections were ended by the server; the last time: {last}"));
+        served.notes.push(format!("the server ended {}; the last time: {last}", counted(violations, "connection")));
     }
     if served.refused > 0 {
-        served.notes.push(format!("clients were refused {} times because there were too many", served.refused));
+        served.notes.push(format!("clients were refused {} because there were too many", counted(served.refused, "time")));
     }
     Ok(Summary { adjusted, ..summary(served, spec, device, size_bytes, error) })
 }

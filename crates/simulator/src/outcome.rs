@@ -17,6 +17,7 @@ use space::Decline;
 pub use space::ErasedNote;
 pub(crate) use space::erased_pages;
 use std::collections::BTreeMap;
+use tinytail_config::counted;
 use tinytail_core::counters::{Counters, Reported};
 use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::{AgeingMethod, Device};
@@ -387,12 +388,13 @@ pub(crate) struct Before {
 fn state_notes(aged: &Aged, unmapped: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if aged.steady == Some(false) {
-        notes.push(format!("write amplification was not steady after {} rounds of ageing", aged.rounds.len()));
+        notes.push(format!("write amplification was not steady after {} of ageing", counted(aged.rounds.len() as u64, "round")));
     }
     if unmapped > 0 {
         notes.push(format!(
-            "{unmapped} pages that the workload touches are not mapped in the image, and reads of them return zeroes at once until they are \
-             written; an image made with --workload maps them"
+            "not mapped in the image: {} that the workload touches; their reads return zeroes at once until they are written; an image made \
+             with --workload maps them",
+            counted(unmapped as u64, "page")
         ));
     }
     notes
@@ -440,15 +442,15 @@ fn rotation_notes<M: Measures>(drive: &Drive<M>, start: u64) -> Vec<String> {
             times.map(|violation| format!("{:.6} s (plane {})", (violation.at - start) as f64 / SECOND as f64, violation.plane)).collect();
         let more = if counters.gcs_overlapping > VIOLATIONS_LISTED as u64 { ", and more" } else { "" };
         notes.push(format!(
-            "{} GCs started while another of their group was under way, because their planes ran out of space: at {}{more}",
-            counters.gcs_overlapping,
+            "{} started while another of the group was under way, since a plane ran out of space: at {}{more}",
+            counted(counters.gcs_overlapping, "GC"),
             times.join(", ")
         ));
     }
     if counters.space_blocked > 0 {
         notes.push(format!(
-            "{} programs waited for an erased page while at most one GC ran in each group: writes came faster than rotation frees space",
-            counters.space_blocked
+            "{} waited for an erased page while at most one GC ran in each group: writes came faster than rotation frees space",
+            counted(counters.space_blocked, "program")
         ));
     }
     notes

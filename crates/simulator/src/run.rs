@@ -12,7 +12,7 @@ use crate::spec::{RunError, Spec, TimelineSpec};
 use crate::wear::erases_so_far;
 use crate::without::without;
 use std::sync::Arc;
-use tinytail_config::ConfigError;
+use tinytail_config::{ConfigError, counted};
 use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
@@ -384,8 +384,8 @@ fn warm<M: Measures>(
     }
     let mut streams = workload.streams(spec.seed ^ 0x5bd1_e995, context, requests)?;
     let ending = play_streams(drive, &mut streams, start, control, |drive| drive.counters().flushed >= buffer);
-    let or_end = requests.map_or("the workload's end".into(), |requests| format!("{requests} requests"));
-    let warm_up = format!("other requests of the workload until {buffer} pages were flushed, or {or_end}");
+    let or_end = requests.map_or("the workload's end".into(), |requests| counted(requests, "request"));
+    let warm_up = format!("other requests of the workload until {} were flushed, or {or_end}", counted(buffer, "page"));
     Ok((ending, warm_up, None))
 }
 

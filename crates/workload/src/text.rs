@@ -1,24 +1,13 @@
 //! How numbers, quotations and near misses are written in messages.
 
+pub(crate) use tinytail_config::{counted, grouped};
+
 /// Quotes what a file holds: shortened, with unprintable characters escaped.
 pub(crate) fn quoted(text: &str) -> String {
     const CHARACTERS_MAX: usize = 60;
     let shown: String = text.chars().take(CHARACTERS_MAX).flat_map(char::escape_debug).collect();
     let more = if text.chars().nth(CHARACTERS_MAX).is_some() { "..." } else { "" };
     format!("`{shown}{more}`")
-}
-
-/// A number with a comma between groups of three digits.
-pub(crate) fn grouped(number: impl Into<u128>) -> String {
-    let digits = number.into().to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A time that may be negative: exactly, where it has no more digits than can be read.
@@ -58,11 +47,6 @@ pub(crate) fn binary_size(bytes: u64) -> String {
     }
 }
 
-/// How many requests there are, as a phrase.
-pub(crate) fn requests(count: u64) -> String {
-    if count == 1 { "1 request".into() } else { format!("{} requests", grouped(count)) }
-}
-
 /// Phrases one after another: `a, b and c`.
 pub(crate) fn listed(parts: &[String]) -> String {
     match parts.split_last() {
@@ -77,10 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(grouped(7_u64), "7");
-        assert_eq!(grouped(127_043_u64), "127,043");
-        assert_eq!(grouped(1_000_000_u64), "1,000,000");
+    fn times_are_exact_where_they_can_be_read() {
         assert_eq!((time(-1_234), time(9_999_999_999_999)), ("-1,234 ns".into(), "9,999,999,999,999 ns".into()));
         assert_eq!(time(12_816_638_826_768_508_400), "406.4 years");
     }

@@ -207,6 +207,17 @@ fn unknown(name: &str) -> WorkloadError {
     WorkloadError::UnknownWorkload { name: name.into(), nearest: did_you_mean(name, embedded().map(|(name, _)| name)) }
 }
 
+/// What the threads do, each kind once with the names of the first and the last that do it.
+fn detail_of(threads: &[(String, Synthetic)]) -> String {
+    let details: Vec<(&str, String)> = threads.iter().map(|(name, thread)| (name.as_str(), thread.detail())).collect();
+    let alike = details.chunk_by(|(_, one), (_, next)| one == next).map(|alike| match alike {
+        [(name, detail)] => format!("{name}: {detail}"),
+        [(first, detail), .., (last, _)] => format!("{first} to {last}, each: {detail}"),
+        [] => String::new(),
+    });
+    alike.collect::<Vec<_>>().join("; ")
+}
+
 impl Workload {
     /// Finds a workload: a named one, a workload file (`*.toml`), a job file of fio (`*.fio`), or a trace file; the first three
     /// also with a multiplier, `NAME@M`. The traces of named workloads are looked for in the folder that the environment variable `TINYTAIL_TRACES` names.
@@ -295,13 +306,13 @@ impl Workload {
             Some(depth) => (Pacing::Closed { depth }, format!(", in closed loop at queue depth {depth}")),
             None => (Pacing::Open, String::new()),
         };
-        let requests = text::grouped(trace.requests());
+        let requests = text::counted(trace.requests(), "request");
         Ok(Self {
             name,
             summary,
             input: InputKind::Real,
             pacing,
-            detail: format!("{}, format {}{times}: {requests} requests{span}{paced}", trace.path().display(), trace.format()),
+            detail: format!("{}, format {}{times}: {requests}{span}{paced}", trace.path().display(), trace.format()),
             notes: trace.notes().to_vec(),
             requests: Requests::Trace(trace),
             preparation: Preparation::default(),
@@ -364,8 +375,8 @@ impl Workload {
                 input: InputKind::StandIn,
                 pacing: depth.map_or(Pacing::Open, |depth| Pacing::Closed { depth }),
                 detail: format!(
-                    "calibrated stand-in for {stands_in_for}: about {} requests{}",
-                    text::grouped(profile.requests_expected()),
+                    "calibrated stand-in for {stands_in_for}: about {}{}",
+                    text::counted(profile.requests_expected(), "request"),
                     depth.map_or(String::new(), |depth| format!(", in closed loop at queue depth {depth}"))
                 ),
                 notes: vec![format!("not the recorded requests of {stands_in_for}, but requests made to be like them")],
@@ -385,13 +396,12 @@ impl Workload {
             Table::Threads(threads) => {
                 let depth = |(_, thread): &(String, Synthetic)| thread.depth().unwrap_or(0);
                 let depth = threads.iter().map(depth).fold(0, u32::saturating_add);
-                let thread = |(name, thread): &(String, Synthetic)| format!("{name}: {}", thread.detail());
                 Self {
                     name,
                     summary,
                     input: InputKind::Synthetic,
                     pacing: if depth > 0 { Pacing::Closed { depth } } else { Pacing::Open },
-                    detail: format!("{} threads; {}", threads.len(), threads.iter().map(thread).collect::<Vec<_>>().join("; ")),
+                    detail: format!("{}; {}", text::counted(threads.len() as u64, "thread"), detail_of(&threads)),
                     notes: Vec::new(),
                     requests: Requests::Threads(threads),
                     preparation: Preparation::default(),

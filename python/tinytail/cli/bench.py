@@ -68,7 +68,9 @@ def bench(
     if finished:
         errors += [kind_of(job.error)[1] for job in jobs if job.error is not None]
     else:
-        console.print(f"PARTIAL: interrupted after {len(done)} of {len(names)} cases")
+        console.print(
+            f"PARTIAL: interrupted after {len(done)} of {units.counted(len(names), 'case')}"
+        )
     for error in errors:
         print_error(error)
     if not finished:

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from rich.console import Group
 from rich.text import Text
 
+from tinytail import units
 from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath, PositiveOrNone
 from tinytail.cli.sweep import folder_of, note
@@ -93,7 +94,8 @@ def search(
     console = console_beside(output)
     console.print(search_view(found, console.width, unicode=can_draw(console)))
     if found.partial:
-        said = f"{found.tried:,} combinations were tried; the same command goes on from there"
+        tried = units.counted(found.tried, "combination")
+        said = f"{tried} tried; the same command goes on from there"
         stderr().print(f"interrupted: {said}", soft_wrap=True, markup=False)
         return INTERRUPTED
     if found.comparison is not None:

@@ -95,8 +95,7 @@ class _Watcher:
 
 def _line(found: dict[str, Any], *, no_delay: bool) -> str:
     late, invalid = found["lateness"]["all"], found["lateness"]["invalid"]
-    clients = "1 client" if found["clients"] == 1 else f"{found['clients']} clients"
-    words = [clients, f"{late['count']:,} done"]
+    words = [units.counted(found["clients"], "client"), f"{late['count']:,} done"]
     if late["count"] > 0:
         words += [
             f"late by {units.latency(late['p50_us'])} (median)",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from tinytail import units
 from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath, PositiveOrNone
 from tinytail.errors import UsageError
@@ -100,7 +101,8 @@ def note(what: str) -> None:
 
 def print_again(folder: str, ended: int, points: int) -> None:
     """Says how an interrupted sweep goes on."""
-    said = f"{ended:,} of {points:,} points are in {folder}; the same command goes on from there"
+    kept = f"{ended:,} of {units.counted(points, 'point')} in {folder}"
+    said = f"{kept}; the same command goes on from there"
     stderr().print(f"interrupted: {said}", soft_wrap=True, markup=False)
 
 

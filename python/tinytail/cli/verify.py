@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tinytail import units
 from tinytail.cli.codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath
 from tinytail.cli.function import Given, command_of
@@ -81,8 +82,10 @@ def power_cuts_view(found: PowerCuts) -> RenderableType:
         )
     acknowledged = sum(result.completed for result in found.results)
     pages = sum(result.pages_read_back for result in found.results)
+    cuts = units.counted(found.cuts, "loss") + " of power"
     verdict = (
-        f"{found.cuts} losses of power after {acknowledged} requests, {pages} pages read back: "
+        f"{cuts} after {units.counted(acknowledged, 'request')}, "
+        f"{units.counted(pages, 'page')} read back: "
         f"{found.lost} lost, {found.stale} stale."
     )
     return Group(table, Text(verdict))

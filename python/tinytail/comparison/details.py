@@ -79,7 +79,7 @@ def _design_attribution(result: DesignResult) -> RenderableType:
     if not slowest.count:
         title.append(": no reads")
         return title
-    title.append(f": {units.count(slowest.count)} reads")
+    title.append(f": {units.counted(slowest.count, 'read')}")
     if slowest.latency_us_from is not None:
         title.append(f" from {units.latency(slowest.latency_us_from)} on")
     title.append(f", mean {units.latency(slowest.mean_us)}")
@@ -105,10 +105,8 @@ def _design_attribution(result: DesignResult) -> RenderableType:
     parts: list[RenderableType] = [title, grid]
     if slowest.queue_blocked:
         share = units.percent(slowest.host_queue_percent)
-        reads = units.count(slowest.queue_blocked)
-        parts.append(
-            Text(f"  {share} of it in the host: the device queue was full for {reads} reads")
-        )
+        reads = units.counted(slowest.queue_blocked, "read")
+        parts.append(Text(f"  {share} of it in the host: the device queue was full for {reads}"))
     acted = [f"{name} {units.count(n)}" for name, n in result.techniques.items() if n > 0]
     if acted:
         parts.append(Text(f"  techniques acted: {', '.join(acted)}"))

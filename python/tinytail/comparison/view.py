@@ -71,7 +71,8 @@ def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> Render
 
 def _footer(comparison: Comparison, hidden: int, width: int) -> list[Text]:
     seeds = units.seeds(comparison.seed, comparison.seeds)
-    about = f"{comparison.device}, {comparison.workload.name}, seed {seeds}."
+    word = "seed" if comparison.seeds == 1 else "seeds"
+    about = f"{comparison.device}, {comparison.workload.name}, {word} {seeds}."
     more = "More: --details" if not hidden else f"{hidden} more and all else: --details"
     lines = wrapped(Text(f"{about} {more}", "dim"), width)
     note = _device_note(comparison)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
+from tinytail import units
 from tinytail.engine import native
 
 REPORT_SECONDS = 0.1
@@ -145,7 +146,7 @@ class Runner:
         """How far all jobs are, as one."""
         jobs = list(self.jobs)
         running = ", ".join(job.name for job in jobs if job.is_under_way)
-        said = f"{sum(job.ended for job in jobs)} of {len(jobs)} runs"
+        said = f"{sum(job.ended for job in jobs)} of {units.counted(len(jobs), 'run')}"
         return DesignProgress(
             name,
             "running",

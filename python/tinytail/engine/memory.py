@@ -171,7 +171,7 @@ def fit(
         raise ConfigError(said + (alone or _remedy(known[0], there, blocks())))
     if jobs is not None:
         return Fit(wanted, f"{said}: the system may end the process for want of memory")
-    return Fit(fitting, f"{said}: {fitting} run at once instead of {wanted}")
+    return Fit(fitting, f"{said}: {units.counted(fitting, 'run')} at once instead of {wanted}")
 
 
 def blocks_per_plane(device: str, settings: Sequence[str] = ()) -> int:

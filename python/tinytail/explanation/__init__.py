@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
+from tinytail import units
 from tinytail.comparison.read_folder import Geometry, KeptDesign, KeptResults, open_results
 from tinytail.engine import arguments
 from tinytail.engine.jobs import ProgressCallback
@@ -193,8 +194,8 @@ def _slowest(
     described = timelines.slowest(design.folder, design.name, kind, count or 1)
     if len(described) < (count or 1):
         notes.append(
-            f"{design.name} has {len(described)} timelines of {kind}s: as many as there were or "
-            "`compare --request-timelines` kept"
+            f"{design.name} has {units.counted(len(described), 'timeline')} of {kind}s: as many as "
+            "there were or `compare --request-timelines` kept"
         )
     if others:
         names = ", ".join(other.name for other in others)

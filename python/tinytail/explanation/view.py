@@ -114,13 +114,13 @@ def _title(timeline: RequestTimeline) -> Iterator[Text]:
         f" ({timeline.latency_ns:,} ns)",
     )
     facts = [
-        f"{timeline.sectors} sectors from sector {timeline.sector:,} on",
+        f"{units.counted(timeline.sectors, 'sector')} from sector {timeline.sector:,} on",
         f"arrived {timeline.arrived_ns / 1e9:,.9f} s after the measured part began",
     ]
     if timeline.reconstructed:
-        facts.append(f"{timeline.reconstructed} of its pages were regenerated from their stripes")
+        facts.append(f"{units.counted(timeline.reconstructed, 'page')} regenerated from stripes")
     if timeline.gc_waits:
-        facts.append(f"{timeline.gc_waits} waits for a GC were decided")
+        facts.append(f"decided to wait for a GC for {units.counted(timeline.gc_waits, 'page')}")
     if timeline.gc_waits_forced:
         facts.append(f"{timeline.gc_waits_forced} of its pages had to wait for a GC")
     if timeline.replayed:
@@ -167,7 +167,7 @@ def _rows(
         described = [
             ("", ns, family(cause), human_name(cause), ()) for cause, ns in timeline.parts.items()
         ]
-        what = f"{len(timeline.parts)} causes"
+        what = units.counted(len(timeline.parts), "cause")
     else:
         described = [
             (
@@ -176,13 +176,13 @@ def _rows(
             )
             for line in lines(timeline, explanation.geometry)
         ]
-        what = f"{len(timeline.segments)} pieces"
+        what = units.counted(len(timeline.segments), "piece")
     shown = described if look.details else _longest(described)
     for each in shown:
         yield row(*each)
     rest = sum(each[1] for each in described) - sum(each[1] for each in shown)
     if rest or len(shown) < len(described):
-        yield row("", rest, "other", f"{len(described) - len(shown)} shorter parts")
+        yield row("", rest, "other", units.counted(len(described) - len(shown), "shorter part"))
     if timeline.host_queue_ns:
         in_host = "of all this, in the host for a place in the full device queue"
         yield tuple(

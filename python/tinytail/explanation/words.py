@@ -70,7 +70,7 @@ def sums(segments: Sequence[TimelineSegment]) -> str:
     words = [f"{name} {ago(ns)}" for name, (_, ns) in zip(names, shown, strict=False)]
     rest = ranked[len(shown) :]
     if rest:
-        words.append(f"{len(rest)} others {ago(sum(ns for _, ns in rest))}")
+        words.append(f"{units.counted(len(rest), 'other')} {ago(sum(ns for _, ns in rest))}")
     return "; ".join(words)
 
 
@@ -211,11 +211,11 @@ class _Describer:
         causes = {segment.cause for segment in segments}
         did = []
         if pages:
-            count = f"{len(pages)} pages" if len(pages) > 1 else "a page"
+            count = units.counted(len(pages), "page")
             offsets = f"{pages[0]} to {pages[-1]}" if len(pages) > 1 else f"{pages[0]}"
             did.append(f"moved {count} ({offsets} of {self._geometry.pages_per_block})")
         elif programs:
-            did.append(f"moved {programs} pages" if programs > 1 else "moved a page")
+            did.append(f"moved {units.counted(programs, 'page')}")
         if any(cause.endswith("_erase") for cause in causes):
             did.append("erased its block")
         return " and ".join(did) or "locked it"
@@ -234,7 +234,7 @@ class _Describer:
         words = [f"GC {number} began {when(gc.started_ns)}"]
         if gc.locked_ns > gc.started_ns:
             words.append(f"waited {ago(gc.locked_ns - gc.started_ns)} for what it must lock")
-        pages = "1 page" if gc.moved_pages == 1 else f"{gc.moved_pages} pages"
+        pages = units.counted(gc.moved_pages, "page")
         words.append(f"had moved {pages} {when(gc.moved_ns)}")
         words.append(f"had erased block {gc.block} {when(gc.ended_ns)}")
         return ", ".join(words)

@@ -54,7 +54,7 @@ def _sentences(comparison: Comparison) -> str:
     notes = warnings(comparison, briefly=True)
     noted = [f"<li><i>{escape(note.text)}</i></li>" for note in notes[:NOTES_MAX]]
     if len(notes) > NOTES_MAX:
-        noted.append(f"<li><i>and {len(notes) - NOTES_MAX} more findings</i></li>")
+        noted.append(f"<li><i>and {units.counted(len(notes) - NOTES_MAX, 'more finding')}</i></li>")
     what = f"{comparison.workload.name} on {comparison.device}"
     why = [f"<li>{escape(each)}</li>" for each in failures(comparison)]
     listed = "".join([*items[:DESIGNS_MAX], *why[:DESIGNS_MAX], *noted])
@@ -63,7 +63,11 @@ def _sentences(comparison: Comparison) -> str:
 
 def _left_out(comparison: Comparison) -> str:
     more = len(comparison.results) - DESIGNS_MAX
-    return f"<p>and {more} more designs, which to_polars() has</p>" if more > 0 else ""
+    return (
+        f"<p>and {units.counted(more, 'more design')}, which to_polars() has</p>"
+        if more > 0
+        else ""
+    )
 
 
 def _table(comparison: Comparison) -> str:

@@ -289,7 +289,7 @@ def _attribution(causes: list[data.Cause], tails: list[data.AttributionTail]) ->
 
 def _total(bar: data.Bar) -> str:
     mean = units.latency(bar.mean_seconds / data.US)
-    return f"{mean} ({units.count(bar.reads)} read{'s' if bar.reads > 1 else ''})"
+    return f"{mean} ({units.counted(bar.reads, 'read')})"
 
 
 # The x values of each trace, and their axis.

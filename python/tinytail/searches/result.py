@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tinytail import units
 from tinytail.comparison.result import (
     Comparison,
     DesignResult,
@@ -144,7 +145,7 @@ class Search:
     partial: bool
 
     def __repr__(self) -> str:
-        said = f"{self.tried:,} of {self.combinations:,} combinations tried"
+        said = f"{self.tried:,} of {units.counted(self.combinations, 'combination')} tried"
         return f"<Search for {self.goals.title}: {said}, {len(self.front)} on the front>"
 
     @property

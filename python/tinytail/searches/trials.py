@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, product
 from typing import Any
 
+from tinytail import units
 from tinytail.errors import RunError, UsageError
 from tinytail.inputs.libraries import library
 from tinytail.searches.goals import Constraint, Goals, fronts
@@ -233,12 +234,13 @@ class Optimizer:
     def _hold_against(self, tally: Tally) -> None:
         """Runs the designs that others are held against short, and finds what short runs have."""
         self._bounds = self._run_references(self._short, tally)
-        short, requests = self._goals.requests_short, self._long.options.get("requests")
+        requests = self._long.options.get("requests")
+        many = units.counted(self._goals.requests_short, "request")
         for name in self._goals.figures:
             of = self._goals.designs_of(name) or self._goals.references[:1]
             lacking = [each for each in of if not self._known(name, each)]
             if lacking:
-                raise RunError(f"{lacking[0]} has no {name} in a short run, of {short:,} requests")
+                raise RunError(f"{lacking[0]} has no {name} in a short run, of {many}")
             known = [each for each in _shallower(name) if self._has(each, of)]
             if not known:
                 raise RunError(f"{', '.join(of)} have too few requests for {name} in a short run")
@@ -247,7 +249,7 @@ class Optimizer:
                 self._check_long(name, self._bounds[of[0]], requests)
         if any(_needs_no_gc(each) for each in self._bounds.values()):
             self._notes.append(
-                f"short runs, of {short:,} requests, are too short to need GC: what is best in "
+                f"short runs, of {many}, are too short to need GC: what is best in "
                 "them may not be so in long ones; give more requests_short"
             )
 
@@ -269,8 +271,8 @@ class Optimizer:
         # The share of reads varies from run to run.
         if requests < 0.9 * needed:
             raise UsageError(
-                f"{figure} needs about {needed:,} requests, and a long run has {requests:,}: give "
-                "more, or a percentile that is less deep"
+                f"{figure} needs about {units.counted(needed, 'request')}, and a long run has "
+                f"{requests:,}: give more, or a percentile that is less deep"
             )
 
     def _run_references(self, plan: Plan, tally: Tally) -> dict[str, Outcome]:
@@ -377,8 +379,8 @@ class Optimizer:
             errors = [each.short.error for each in self._trials.values()]
             why = next((f": {each}" for each in errors if each is not None), "")
             raise RunError(
-                f"none of {len(self._trials):,} combinations that were tried has the figures that "
-                f"are wanted{why}"
+                f"none of {units.counted(len(self._trials), 'combination')} tried has the figures "
+                f"that are wanted{why}"
             )
         ranked = self._by_fronts([each[0] for each in alike[like_bounds:]])
         rest = [*chain(*(each[1:] for each in alike[like_bounds:])), *chain(*alike[:like_bounds])]

@@ -47,13 +47,14 @@ def search_view(search: Search, width: int, *, unicode: bool = True) -> Renderab
 
 def _head(search: Search) -> list[str]:
     goals = search.goals
-    tried = f"{units.count(search.tried)} of {units.count(search.combinations)} combinations tried"
+    of = units.counted(search.combinations, "combination")
+    tried = f"{units.count(search.tried)} of {of} tried"
     alike = "did the same as another or as a design"
     told = {"can't run": search.refused, "failed": search.failed}
     beside = ", ".join(f"{units.count(count)} {what}" for what, count in told.items() if count)
     failed = f" ({beside})" if beside else ""
-    short = f"by runs of up to {units.count(goals.requests_short)} requests"
-    runs = "1 seed" if search.seeds == 1 else f"{search.seeds} seeds"
+    short = f"by runs of up to {units.counted(goals.requests_short, 'request')}"
+    runs = units.counted(search.seeds, "seed")
     long = "all requests" if search.requests is None else units.count(search.requests)
     confirmed = f"{len(search.candidates)} confirmed by {runs} of {long}"
     confirmed += f", {search.alike} {alike}" if search.alike else ""
@@ -63,7 +64,11 @@ def _head(search: Search) -> list[str]:
         lines.append(f"short runs have too few requests for {name} and were judged by {proxy}")
     lines += [f"failed: {error}" for error in search.errors[:ERRORS_MAX]]
     more = len(search.errors) - ERRORS_MAX
-    return [*lines, *([f"and {more} more kinds of errors"] if more > 0 else []), *search.notes]
+    return [
+        *lines,
+        *([f"and {units.counted(more, 'more sort')} of errors"] if more > 0 else []),
+        *search.notes,
+    ]
 
 
 def _beaten(candidate: Candidate) -> str:

@@ -32,7 +32,11 @@ def served_view(summary: Mapping[str, Any], *, no_delay: bool) -> RenderableType
         parts.append(Text(f"note: {note}"))
     if summary["recording"] is not None:
         recording = summary["recording"]
-        parts.append(Text(f"recorded {recording['requests']:,} requests in {recording['path']}"))
+        parts.append(
+            Text(
+                f"recorded {units.counted(recording['requests'], 'request')} in {recording['path']}"
+            )
+        )
     return Group(*parts)
 
 

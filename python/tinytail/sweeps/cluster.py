@@ -204,7 +204,7 @@ class _Feed:
                 slots = min(threads, int(MEMORY_SHARE * limit // self._bytes))
             if slots < threads:
                 need = f"a point takes about {units.memory(self._bytes)} of memory"
-                self._say(f"{need}, and {address} has {units.memory(limit)}: {slots} run at once")
+                self._say(f"{need}, and {address} has {units.memory(limit)}: {slots} at once")
             if slots:
                 self._workers[address] = _Worker(slots, place=greetings[address]["place"])
         if not self._workers:

@@ -60,7 +60,7 @@ def html(sweep: Sweep, headline: str, x: str | None = None, by: str | None = Non
         sweep=sweep,
         varied=[axis for axis in sweep.axes if len(axis.values) > 1],
         shown=shown,
-        points=units.count(len(sweep)),
+        points=units.counted(len(sweep), "point"),
         errors=errors(sweep),
         parts=parts,
         headline=headline,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from tinytail import units
 from tinytail.engine import arguments
 from tinytail.errors import UsageError
 from tinytail.inputs.libraries import library, require
@@ -88,7 +89,8 @@ class Sweep:
         failed = self.failed
         named = ", ".join(axis.name for axis in self.axes if len(axis.values) > 1)
         said = f", {failed:,} failed" if failed else ""
-        return f"<Sweep of {named}: {len(self):,} points{said}{', partial' * self.partial}>"
+        points = units.counted(len(self), "point")
+        return f"<Sweep of {named}: {points}{said}{', partial' * self.partial}>"
 
     @property
     def failed(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from tinytail import units
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import arguments, native
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner
@@ -94,11 +95,12 @@ class Tally:
     def progress(self, parts: float = 0.0) -> DesignProgress:
         """How far the sweep is; `parts` of points have been run that have not ended."""
         ended = self._before + self.ended
-        said = f"{ended:,} of {self._before + self.total:,} points"
+        points = units.counted(self._before + self.total, "point")
+        said = f"{ended:,} of {points}"
         detail = f"{said}, {self.failed:,} failed" if self.failed else said
         step = max(1, self.total // NEWS)
         told = self._before + self.ended // step * step if self.ended < self.total else ended
-        news = f"{told:,} of {self._before + self.total:,} points"
+        news = f"{told:,} of {points}"
         done = min(self.ended + parts, self.total)
         return DesignProgress(self._name, "running", "", done, self.total, detail, news)
 

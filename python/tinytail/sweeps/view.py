@@ -45,7 +45,10 @@ def sweep_view(
         parts.append(_table(panel, figure, sweep.seeds))
     if len(panels) > PANELS_MAX:
         more = len(panels) - PANELS_MAX
-        parts += [Text(), Text(f"and {more} more tables; --where AXIS=VALUE shows one of them")]
+        parts += [
+            Text(),
+            Text(f"and {units.counted(more, 'more table')}; --where AXIS=VALUE shows one"),
+        ]
     found = [cell for panel in panels for cell in panel.cells.values()]
     notes = [*findings(found), *_adjusted(sweep), *errors(sweep)]
     if notes:
@@ -57,7 +60,7 @@ def sweep_view(
 
 def _head(sweep: Sweep, figure: str) -> str:
     what = f"{figure}, mean of {sweep.seeds} seeds" if sweep.seeds > 1 else figure
-    said = f"{what}: {units.count(len(sweep))} points"
+    said = f"{what}: {units.counted(len(sweep), 'point')}"
     return said + (", PARTIAL" if sweep.partial else "")
 
 
@@ -111,7 +114,7 @@ def _adjusted(sweep: Sweep) -> list[str]:
     adjusted = [bool(each) for each in sweep.to_arrow()["adjusted"].to_pylist()]
     if not any(adjusted):
         return []
-    count = f"{units.count(sum(adjusted))} of {units.count(len(adjusted))} points"
+    count = f"{units.count(sum(adjusted))} of {units.counted(len(adjusted), 'point')}"
     return [f"something of the design follows the drive in {count}; the column adjusted says what"]
 
 
@@ -121,4 +124,4 @@ def errors(sweep: Sweep) -> list[str]:
     counts = Counter(found).most_common()
     said = [f"{units.count(number)} failed: {message}" for message, number in counts[:ERRORS_MAX]]
     left = len(counts) - ERRORS_MAX
-    return [*said, f"and {left} more kinds of errors"] if left > 0 else said
+    return [*said, f"and {units.counted(left, 'more sort')} of errors"] if left > 0 else said

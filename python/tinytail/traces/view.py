@@ -76,9 +76,8 @@ def _sentence(info: Info) -> str:
     kinds = [_kind(info, kind, f"{kind}s") for kind in ("read", "write", "trim")]
     seconds = info["duration_s"]
     time = f" in {_duration(seconds)}" if seconds else ""
-    plural = "request" if info["requests"] == 1 else "requests"
     return (
-        f"{info['path']}: {units.count(info['requests'])} {plural}{time}, "
+        f"{info['path']}: {units.counted(info['requests'], 'request')}{time}, "
         f"{_listed([kind for kind in kinds if kind])}. "
         f"They span {_bytes(info['span_gib'] * 2**30)} and touch "
         f"{_bytes(info['footprint_mib'] * 2**20)} of it."

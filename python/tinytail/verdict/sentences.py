@@ -288,14 +288,14 @@ def _and(words: Sequence[str]) -> str:
 
 
 def _partial(result: DesignResult) -> Sentence:
-    done = result.read.count + result.write.count
-    requests = f"{units.count(done)} requests"
+    requests = units.counted(result.read.count + result.write.count, "request")
     for finding in result.findings:
         expected = finding.figures.get("requests_expected")
         if finding.code == "partial":
             done = int(finding.figures["requests"])
-            of = "" if expected is None else f" of {units.count(int(expected))}"
-            requests = f"{units.count(done)}{of} requests"
+            requests = units.counted(done, "request")
+            if expected is not None:
+                requests = f"{units.count(done)} of {units.counted(int(expected), 'request')}"
     why = "STOPPED" if result.stuck is not None else "PARTIAL: interrupted"
     if result.unread is not None:
         why = "PARTIAL: its workload could be read no further"
@@ -332,9 +332,9 @@ def _few(result: DesignResult) -> Sentence:
     words = []
     for kind in kinds:
         latency = latency_of(result, kind)
-        many = "" if latency.count == 1 else "s"
-        slowest = units.latency(latency.max_us)
-        words.append(f"{units.count(latency.count)} {kind}{many} of up to {slowest}")
+        words.append(
+            f"{units.counted(latency.count, kind)} of up to {units.latency(latency.max_us)}"
+        )
     few = "" if any(deepest(latency_of(result, kind).count) for kind in kinds) else ", too few"
     return Sentence(result.design, f"{_and(words)}{few and few + ' for a percentile'}.", "doubtful")
 

@@ -6,6 +6,7 @@ use crate::outcome::space::ErasedNote;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use tinytail_config::{counted, grouped};
 use tinytail_core::counters::Counters;
 use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
 use tinytail_metrics::series::SeriesSummary;
@@ -168,11 +169,14 @@ fn finding<const N: usize>(code: FindingCode, message: String, figures: [(&'stat
 
 fn partial(run: &Run<'_>) -> Option<Finding> {
     let done = run.counters.completed;
-    let expected = run.requests_expected.map_or(String::new(), |expected| format!(" of {}", grouped(expected)));
+    let requests = match run.requests_expected {
+        Some(expected) => format!("{} of {}", grouped(done), counted(expected, "request")),
+        None => counted(done, "request"),
+    };
     run.partial.then(|| {
         let mut found = finding(
             FindingCode::Partial,
-            format!("the run ended early, after {}{expected} requests: no ratio is taken to it", grouped(done)),
+            format!("the run ended early, after {requests}: no ratio is taken to it"),
             [("requests", done as f64)],
         );
         found.figures.extend(run.requests_expected.map(|expected| ("requests_expected", expected as f64)));
@@ -235,11 +239,12 @@ fn unflushed(run: &Run<'_>) -> Option<Finding> {
     (run.write.count > 0 && counters.host_pages == 0).then(|| {
         let meanwhile = match counters.gc_pages {
             0 => String::new(),
-            copied => format!("; GC copied {} pages meanwhile", grouped(copied)),
+            copied => format!("; GC copied {} meanwhile", counted(copied, "page")),
         };
+        let all = if run.write.count == 1 { "the only write".into() } else { format!("all {}", counted(run.write.count, "write")) };
         finding(
             FindingCode::NoHostPrograms,
-            format!("all {} writes stayed in the write buffer, so there is no write amplification{meanwhile}", grouped(run.write.count)),
+            format!("{all} stayed in the write buffer, so there is no write amplification{meanwhile}"),
             [("writes", run.write.count as f64), ("merged_writes", counters.merged as f64), ("gc_pages", counters.gc_pages as f64)],
         )
     })
@@ -273,14 +278,14 @@ fn drift_of(run: &Run<'_>, erased: &ErasedNote, counters: &[Counters], when: &st
         Some(stall) => (
             FindingCode::Borrowed,
             format!(
-                "space borrowed{when}: GC freed {} pages fewer than were programmed{share}; at the fastest rate so far writes stall {} s later",
-                grouped(pages),
+                "space borrowed{when}: GC freed {} fewer than were programmed{share}; at the fastest rate so far writes stall {} s later",
+                counted(pages, "page"),
                 rate(stall)
             ),
         ),
         None => (
             FindingCode::Repaid,
-            format!("space repaid: GC freed {} pages more than were programmed{share}, for writes before the run", grouped(pages)),
+            format!("space repaid: GC freed {} more than were programmed{share}, for writes before the run", counted(pages, "page")),
         ),
     };
     Some(Finding { code, message, figures })
@@ -298,7 +303,7 @@ fn no_gc(run: &Run<'_>) -> Option<Finding> {
     }
     Some(finding(
         FindingCode::NoGc,
-        format!("no GC ran though {} pages were programmed for the host, so no ratio is taken", grouped(written)),
+        format!("no GC ran in spite of {} programmed for the host, so no ratio is taken", counted(written, "page")),
         [("host_pages", written as f64)],
     ))
 }
@@ -318,12 +323,12 @@ fn start_off_trigger(run: &Run<'_>) -> Option<Finding> {
     let mut found = finding(
         FindingCode::StartOffTrigger,
         format!(
-            "it begins {} pages a {name} {} the {} at which this design starts GC{}",
-            grouped(off_pages.abs().round() as u64),
+            "it begins {} a {name} {} the {} at which this design starts GC{}",
+            counted(off_pages.abs().round() as u64, "page"),
             if off_pages > 0.0 { "above" } else { "below" },
-            grouped(trigger_pages.into()),
+            grouped(trigger_pages),
             match until_gc {
-                Some(writes) => format!(", so GC runs after some {} writes", grouped(writes.round() as u64)),
+                Some(writes) => format!(", so GC runs after some {}", counted(writes.round() as u64, "write")),
                 None if off_pages > 0.0 => ", so GC runs only when they have been written".into(),
                 None => ", so GC runs for writes that came before".into(),
             }
@@ -363,8 +368,7 @@ fn few_gcs(run: &Run<'_>) -> Option<Finding> {
     let gcs = run.counters.gcs;
     let ran = match gcs {
         0 => "no GC came to its end".into(),
-        1 => "only 1 GC ran".into(),
-        _ => format!("only {gcs} GCs ran"),
+        _ => format!("only {} ran", counted(gcs, "GC")),
     };
     (gcs < GCS_MIN && gcs + run.counters.gc_pages > 0)
         .then(|| finding(FindingCode::FewGcs, format!("{ran}: write amplification and wear mean little"), [("gcs", gcs as f64)]))
@@ -373,10 +377,10 @@ fn few_gcs(run: &Run<'_>) -> Option<Finding> {
 fn few_samples(run: &Run<'_>) -> Option<Finding> {
     let mut kinds = Vec::new();
     let mut figures = BTreeMap::new();
-    for (name, latencies) in [("reads", run.read), ("writes", run.write)] {
+    for (one, name, latencies) in [("read", "reads", run.read), ("write", "writes", run.write)] {
         let lacking = PERCENTILES.iter().find(|(_, one_in)| latencies.count / one_in < SAMPLES_BEYOND);
         if let Some((percentile, _)) = lacking.filter(|_| latencies.count > 0) {
-            kinds.push(format!("{percentile} of {} {name}", grouped(latencies.count)));
+            kinds.push(format!("{percentile} of {}", counted(latencies.count, one)));
             figures.insert(name, latencies.count as f64);
         }
     }
@@ -393,19 +397,6 @@ fn rate(per_second: f64) -> String {
         whole if whole >= 100.0 => grouped(whole.round() as u64),
         small => format!("{small:.1}"),
     }
-}
-
-/// A number with its thousands set apart.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut shown = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
 }
 
 #[cfg(test)]
@@ -471,6 +462,23 @@ mod tests {
         let mut run = run(&counters, &none, &none, &series);
         changed(&mut run);
         findings(&run).into_iter().find(|found| found.code == code)
+    }
+
+    #[test]
+    fn one_thing_is_in_the_singular() {
+        let (one, series) = (latencies(1), SeriesSummary::default());
+        let counters = Counters { completed: 1, gc_pages: 1, ..Counters::default() };
+        let found = findings(&Run { partial: true, ..run(&counters, &one, &one, &series) });
+        let messages: Vec<_> = found.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "the run ended early, after 1 request: no ratio is taken to it",
+                "the only write stayed in the write buffer, so there is no write amplification; GC copied 1 page meanwhile",
+                "no GC came to its end: write amplification and wear mean little",
+                "fewer than ten samples beyond p50 of 1 read and p50 of 1 write",
+            ]
+        );
     }
 
     #[test]
@@ -611,10 +619,5 @@ mod tests {
         let none = latencies(1_000_000);
         let said = findings(&run(&moves, &none, &none, &series));
         assert_eq!(said[0].message, "no GC came to its end: write amplification and wear mean little");
-    }
-
-    #[test]
-    fn thousands_are_set_apart() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

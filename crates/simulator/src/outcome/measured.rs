@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use tinytail_config::{counted, grouped};
 use tinytail_core::commands::CommandKind;
 use tinytail_metrics::{Histogram, LatencySummary};
 use tinytail_workload::{Arrival, Measured, MeasuredLatencies, Note, Source, Workload, WorkloadError};
@@ -129,7 +130,11 @@ impl Recorder {
             caveats.push(format!("{devices} recorded devices share one drive here"));
         }
         if taken.missing > 0 {
-            caveats.push(format!("of {} of {} requests the trace holds no latency", taken.missing, found + taken.missing));
+            caveats.push(format!(
+                "of {} of {} the trace holds no latency",
+                grouped(taken.missing),
+                counted(found + taken.missing, "request")
+            ));
         }
         Some(MeasuredNote {
             scope,

@@ -202,7 +202,8 @@ impl Synthetic {
             }
             Arrivals::Bursts { requests, idle_ns } => {
                 format!(
-                    "bursts of {requests} requests, {} after the last completion of the one before",
+                    "bursts of {}, {} after the last completion of the one before",
+                    text::counted(requests, "request"),
                     text::duration(u128::from(idle_ns))
                 )
             }

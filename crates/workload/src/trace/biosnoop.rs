@@ -155,7 +155,8 @@ impl Parser for Biosnoop {
     }
 
     fn note(&self) -> Option<String> {
-        (self.lost > 0).then(|| format!("the recorder says that it lost {} events; requests are missing", crate::text::grouped(self.lost)))
+        (self.lost > 0)
+            .then(|| format!("the recorder says that it lost {}; requests are missing", crate::text::counted(self.lost, "event")))
     }
 }
 

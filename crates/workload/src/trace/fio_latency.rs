@@ -140,9 +140,9 @@ impl Parser for FioLatency {
     fn caveat(&self) -> Option<String> {
         (self.together > 0).then(|| {
             format!(
-                "{} of {} requests completed in the same ms as the one before, and fio's times do not say how far apart they came",
+                "{} of {} completed in the same ms as the one before, and fio's times do not say how far apart they came",
                 text::grouped(self.together),
-                text::grouped(self.requests)
+                text::counted(self.requests, "request")
             )
         })
     }

@@ -333,8 +333,8 @@ impl Trace {
         let Disorder { late, late_ns_max, .. } = self.scan.disorder;
         if late > 0 {
             self.notes.push(format!(
-                "{} requests stand after later ones, by up to {}; all are played in the order of their times",
-                text::grouped(late),
+                "{} after later ones, by up to {}; all are played in the order of their times",
+                text::counted(late, "request"),
                 text::duration(late_ns_max.unsigned_abs())
             ));
         }

@@ -577,7 +577,7 @@ fn missing_time_unit(content: &TraceContent, format: &'static Format, settings: 
         path: content.path.display().to_string(),
         format: format.name,
         sidecar: input::in_sidecar(&content.path, "time_unit = \"...\""),
-        requests: text::requests(read.requests),
+        requests: text::counted(read.requests, "request"),
         choices: TimeUnit::ALL.map(|unit| format!("\n  {unit}: {}", read.in_time(unit))).concat() + &read.faults,
     }
 }
@@ -607,6 +607,6 @@ fn missing_units(content: &TraceContent, columns: Columns, untimed: bool, mut se
         path: content.path.display().to_string(),
         missing: missing.into_iter().flatten().collect::<Vec<_>>().join(" and of its "),
         example: format!("--columns {example}{}", input::in_sidecar(&content.path, &format!("columns = \"{example}\""))),
-        choices: format!("{}:{choices}{}", text::requests(read.requests), read.faults),
+        choices: format!("{}:{choices}{}", text::counted(read.requests, "request"), read.faults),
     }
 }

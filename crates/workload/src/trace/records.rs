@@ -72,10 +72,8 @@ impl Skipped {
             1 => format!("1 {}", one(what)),
             _ => format!("{} {what}", text::grouped(*count)),
         };
-        let of_code = |(code, count): &(String, u64)| match count {
-            1 => format!("1 request whose operation is {}", text::quoted(code)),
-            _ => format!("{} requests whose operation is {}", text::grouped(*count), text::quoted(code)),
-        };
+        let of_code =
+            |(code, count): &(String, u64)| format!("{} whose operation is {}", text::counted(*count, "request"), text::quoted(code));
         let codes = self.codes.iter().filter(|(_, count)| *count > 0).map(of_code);
         let parts: Vec<String> = self.counts.iter().map(one_or_more).chain(codes).collect();
         (!parts.is_empty()).then(|| text::listed(&parts))

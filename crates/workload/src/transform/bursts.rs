@@ -74,9 +74,9 @@ pub(crate) fn find(name: &str, open: &Opener, window: Option<Window>, gap: Burst
     let times = times(open, window, gap_ns.max(1))?;
     if times.idle == 0 {
         let message = format!(
-            "`burst_gap_s` of {} leaves one burst of {} requests: the longest time between two of them is {}; expected a shorter gap",
+            "`burst_gap_s` of {} leaves one burst of {}: the longest time between two of them is {}; expected a shorter gap",
             text::duration(u128::from(gap_ns)),
-            text::grouped(times.requests),
+            text::counted(times.requests, "request"),
             text::duration(u128::from(times.longest_ns)),
         );
         return Err(WorkloadError::DoesNotFit { name: name.into(), message });
@@ -111,10 +111,10 @@ fn times(open: &Opener, window: Option<Window>, gap_ns: Ns) -> Result<Times, Wor
 impl Found {
     pub(crate) fn note(&self) -> String {
         format!(
-            "bursts: requests less than {} apart come at once, which makes {} bursts of {:.1} requests; each begins after the last \
+            "bursts: requests less than {} apart come at once, which makes {} of {:.1} requests; each begins after the last \
              completion of the one before and an idle time, {} on average",
             text::duration(u128::from(self.gap_ns)),
-            text::grouped(self.bursts),
+            text::counted(self.bursts, "burst"),
             self.requests as f64 / self.bursts as f64,
             text::duration(u128::from(self.idle_mean_ns)),
         )

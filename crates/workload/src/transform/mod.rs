@@ -245,15 +245,15 @@ impl Transform {
                     ),
                 });
             }
-            notes.push(format!("window from {from_s} s to {to_s} s: {} requests, the first of them at time 0", text::grouped(count)));
+            notes.push(format!("window from {from_s} s to {to_s} s: {}, the first of them at time 0", text::counted(count, "request")));
             (window, requests) = (Some(found), Some(count));
         }
         if let Some(length_s) = self.busiest_s {
             let (found, count) = window::busiest(open, nanoseconds(length_s).max(1))?;
             notes.push(format!(
-                "busiest {length_s} s: from {:.3} s on, {} requests, the first of them at time 0",
+                "busiest {length_s} s: from {:.3} s on, {}, the first of them at time 0",
                 found.from_ns as f64 / SECOND as f64,
-                text::grouped(count)
+                text::counted(count, "request")
             ));
             (window, requests) = (Some(found), Some(count));
         }
@@ -268,19 +268,19 @@ impl Transform {
         let round_requests = requests;
         let repeat = match (self.repeat, self.repeat_to_requests) {
             (Some(times), _) => {
-                notes.push(format!("played {} times, one after the other", text::grouped(times)));
+                notes.push(format!("played {}, one after the other", text::counted(times, "time")));
                 requests = requests.and_then(|requests| requests.checked_mul(times));
                 Some(Repeat::Times(times))
             }
             (None, Some(wanted)) => {
-                notes.push(format!("played over and over, until there are {} requests", text::grouped(wanted)));
+                notes.push(format!("played over and over, up to {}", text::counted(wanted, "request")));
                 requests = Some(wanted);
                 Some(Repeat::ToRequests(wanted))
             }
             (None, None) => None,
         };
         if let Some(offset) = self.offset_bytes.filter(|offset| *offset > 0) {
-            notes.push(format!("addresses shifted by {offset} bytes"));
+            notes.push(format!("addresses shifted by {}", text::counted(offset, "byte")));
         }
         let place = Place { offset: self.offset_bytes.map_or(0, sectors), region: self.region_bytes.map(sectors), fit: self.fit };
         let critical = self.critical_writes;

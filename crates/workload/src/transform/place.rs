@@ -209,13 +209,13 @@ impl Source for Placed {
         let region = if self.place.region.is_some() { "region" } else { "drive" };
         let size = text::binary_size(bytes(self.region));
         let mut note = format!(
-            "{}: {} of {} requests ({share:.2} %) reached beyond the {size} of the {region}",
+            "{}: {} of {} ({share:.2} %) reached beyond the {size} of the {region}",
             match fit {
                 Fit::Fold => "folded",
                 Fit::Clip => "clipped",
             },
             text::grouped(beyond),
-            text::grouped(requests)
+            text::counted(requests, "request")
         );
         if beyond > 0 {
             note += &match fit {
@@ -318,7 +318,7 @@ mod tests {
             ["clipped: 4 of 6 requests (66.67 %) reached beyond the 50.0 KiB of the drive; 2 were left out and 2 cut off at the end"]
         );
         let (_, notes) = placed(&reads(&[(0, 8)]), place, 100).unwrap();
-        assert_eq!(notes, ["clipped: 0 of 1 requests (0.00 %) reached beyond the 50.0 KiB of the drive"]);
+        assert_eq!(notes, ["clipped: 0 of 1 request (0.00 %) reached beyond the 50.0 KiB of the drive"]);
     }
 
     #[test]
