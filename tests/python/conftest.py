@@ -30,8 +30,10 @@ def native(monkeypatch: pytest.MonkeyPatch) -> FakeNative:
 
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No test reads or writes the user's cache."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+    """No test reads or writes the user's cache. The one in its place has been announced."""
+    cache = tmp_path_factory.getbasetemp() / "cache"
+    (cache / "tinytail" / "aged").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.delenv("TINYTAIL_CACHE_GIB", raising=False)
 
 

@@ -20,7 +20,7 @@ from tinytail.images import create_image, describe_image, describe_image_cache
 from tinytail.inputs import conflicts
 from tinytail.terminal.console import checked_output, show_facts, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter
-from tinytail.terminal.table import facts_view, list_table
+from tinytail.terminal.table import facts_view, wrapped
 
 image = App(name="image", help="Make images of aged drives, and look into them.")
 
@@ -57,8 +57,9 @@ def image_cache(*, clear: bool = False, json: JsonPath = None) -> int:
     """Show the aged drives that are kept for later runs, or remove them.
 
     A run whose drive takes long to age keeps it, and runs that start from the same state copy it.
-    What was used longest ago makes room. The environment variable TINYTAIL_CACHE_GIB says how much
-    may be kept, 8 if it is not set; 0 turns the cache off.
+    Nothing else depends on them: a drive that is removed is aged anew. What was used longest ago
+    makes room. The environment variable TINYTAIL_CACHE_GIB says how much may be kept, 8 if it is
+    not set; 0 turns the cache off.
 
     Parameters
     ----------
@@ -73,35 +74,42 @@ def image_cache(*, clear: bool = False, json: JsonPath = None) -> int:
         document = {"folder": str(cache.folder()), "removed": entries, "removed_bytes": size}
         return OK if show_facts(output, document) else RUN_FAILED
     found = describe_image_cache().to_dict()
-    done = show_results(output, lambda: json_text(found), lambda _: cache_view(found, time.time()))
+    done = show_results(
+        output,
+        lambda: json_text(found),
+        lambda console: cache_view(found, time.time(), console.width),
+    )
     return OK if done else RUN_FAILED
 
 
-def cache_view(found: Mapping[str, Any], now_unix_s: float) -> RenderableType:
-    """The aged drives that are kept."""
+def cache_view(found: Mapping[str, Any], now_unix_s: float, width: int) -> RenderableType:
+    """The aged drives that are kept: a name for each, and below it what it is of."""
     entries = found["entries"]
     limit = units.memory(found["limit_bytes"])
     if not entries:
         return Text(f"No aged drives, of {limit} at most, in {found['folder']}")
-    kept = "1 aged drive" if len(entries) == 1 else f"{len(entries)} aged drives"
-    head = Text(f"{kept}, {units.memory(found['bytes'])} of {limit}, in {found['folder']}")
-    table = list_table("device", "design", "live", "aged by", "seed", "size", "made", "used")
+    kept = units.counted(len(entries), "aged drive")
+    head = f"{kept}, {units.memory(found['bytes'])} of {limit}, in {found['folder']}"
+    lines = [Text(head, overflow="fold")]
     for entry in entries:
-        table.add_row(*(Text(cell) for cell in _kept_drive(entry, now_unix_s)))
-    return Group(head, table)
+        name, facts = _kept_drive(entry, now_unix_s)
+        lines += [Text(), *wrapped(Text(name, "bold"), width, indent=2)]
+        lines += wrapped(Text(f"  {', '.join(facts)}"), width, indent=2)
+    return Group(*lines)
 
 
-def _kept_drive(entry: Mapping[str, Any], now_unix_s: float) -> list[str]:
+def _kept_drive(entry: Mapping[str, Any], now_unix_s: float) -> tuple[str, list[str]]:
+    """What a kept drive is called, and what is to be known of it."""
     size = units.memory(entry["bytes"])
-    used = _ago(now_unix_s - entry["used_unix_s"])
+    used = f"used {_ago(now_unix_s - entry['used_unix_s'])}"
     if "recipe" not in entry:
-        return [entry["file"], "damaged", "", "", "", size, "", used]
+        return entry["file"], [size, "damaged", used]
     state = entry["recipe"]["state"]
-    live = units.percent(state["live_percent"])
-    ageing = f"{state['ageing']} {units.percent(state['overwrite_percent'])}"
-    made = _ago(now_unix_s - entry["made_unix_s"])
-    device, design, seed = entry["device"], entry["design"], str(entry["seed"])
-    return [device, design, live, ageing, seed, size, made, used]
+    live = f"{units.percent(state['live_percent'])} live"
+    ageing = f"aged by {state['ageing']} {units.percent(state['overwrite_percent'])}"
+    made = f"made {_ago(now_unix_s - entry['made_unix_s'])}"
+    name = f"{entry['device']} under {entry['design']}, seed {entry['seed']}"
+    return name, [size, live, ageing, made, used]
 
 
 def _ago(seconds: float) -> str:

@@ -30,11 +30,15 @@ def hashes(command: RunCommand, *words: str) -> list[str]:
 
 def test_a_drive_is_aged_once_and_kept(command: RunCommand, cache: Path) -> None:
     assert "No aged drives" in command("image", "cache").out
-    made = hashes(command)
+    outcome = command(*RUN)
+    begins = f"drives that take long to age are kept in {cache} from now on, 8.0 GiB of them"
+    assert outcome.err.count(begins) == 1
     (file,) = cache.iterdir()
+    made = hashes(command)
     written = file.stat().st_ino
     outcome = command(*RUN)
     assert "ageing" not in outcome.err
+    assert "are kept in" not in outcome.err
     assert hashes(command) == made
     assert file.stat().st_ino == written
     shown = command("image", "cache").out

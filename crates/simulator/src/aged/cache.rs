@@ -28,7 +28,7 @@ pub fn name(key: &str) -> String {
 /// A folder of aged drives, and how much may lie there.
 #[derive(Debug, Clone)]
 pub struct Cache {
-    /// The folder, which is made when something is stored.
+    /// The folder, which is made when something is stored; whoever makes it says so.
     pub folder: PathBuf,
     /// The most bytes that its files may have together.
     pub limit_bytes: u64,

@@ -161,6 +161,7 @@ impl Shared {
         }
         let header = header(drive, spec, recipe, footprint, &aged);
         let bytes_about = drive.snapshot_bytes() + (1 << 20);
+        let begins = self.cache.as_ref().filter(|cache| !cache.folder.exists());
         let kept = match &self.cache {
             Some(cache) => cache.store(key, drive, &header, bytes_about).map_err(|error| {
                 let folder = cache.folder.display();
@@ -170,6 +171,14 @@ impl Shared {
             None => Ok(None),
         };
         if let Ok(Some(entry)) = kept {
+            if let Some(Cache { folder, limit_bytes }) = begins {
+                let gib = *limit_bytes as f64 / f64::from(1 << 30);
+                self.note(format!(
+                    "drives that take long to age are kept in {} from now on, {gib:.1} GiB of them at most, and later runs copy them; \
+                     `tinytail image cache` shows them, with --clear it removes them, and TINYTAIL_CACHE_GIB sets another limit, 0 for none",
+                    folder.display()
+                ));
+            }
             making.made(Arc::new(entry));
         }
         Ok(aged)
