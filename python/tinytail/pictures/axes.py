@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 Plot = Literal["tail", "write_tail", "attribution", "series"]
 PLOTS: tuple[Plot, ...] = get_args(Plot)
-# Of the shares of the slowest reads that bars are drawn of.
-SHARE_PERCENT = 0.1
 
 
 def plot(comparison: Comparison, kind: str, ax: Axes | None, column: str) -> Axes:
@@ -54,9 +52,9 @@ def _attribution(comparison: Comparison, axis: Axes) -> None:
     from tinytail.pictures import data, paper
 
     causes, tails = data.attribution(comparison)
-    tail = next((tail for tail in tails if tail.share_percent == SHARE_PERCENT), None)
+    tail = data.usual_tail(tails)
     if tail is None:
-        raise UsageError("there are no reads to draw")
+        raise UsageError("there are too few reads to draw: no share of them has ten")
     used = [cause for cause in causes if any(cause.key in bar.parts for bar in tail.bars)]
     longest = max(bar.mean_seconds for bar in tail.bars) or data.US
     paper.draw_bars(axis, used, tail, longest)

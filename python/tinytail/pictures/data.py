@@ -31,8 +31,11 @@ FINEST = MARKED[-1]
 ROUNDING = 1e-9
 # Of so many shares of the slowest reads there are pictures.
 SHARES_MAX = 3
-# How far beyond the last percentile the slowest request stands.
-MAX_GAP = 0.7
+USUAL_SHARE_PERCENT = 0.1
+# How far beyond the last percentile the slowest request stands: its name must not touch the last.
+MAX_GAP = 1.0
+# How much of a logarithmic axis lies beyond its values at each end.
+LOG_MARGIN = 0.05
 # More windows than a picture is wide would only make a page slow.
 WINDOWS_DRAWN_MAX = 500
 # A cause that is nowhere so much of a bar stands among the others.
@@ -220,20 +223,15 @@ class AttributionTail:
 def attribution(comparison: Comparison) -> tuple[list[Cause], list[AttributionTail]]:
     """Where the slowest reads spent their time, by share, and the causes in the order of stacking.
 
-    The shares are the three smallest that ten reads of a design belong to. Causes that are small
-    everywhere are summed under `OTHERS`.
+    The shares are the three smallest that ten reads of a design belong to; a design of which fewer
+    reads do has no bar there. Causes that are small everywhere are summed under `OTHERS`.
     """
     groups: dict[float, list[tuple[str, SlowestRequests]]] = {}
     for result in comparison.results:
         for tail in result.attribution.tails:
-            if tail.count:
+            if tail.count >= SAMPLES_BEYOND:
                 groups.setdefault(tail.share_percent, []).append((result.design, tail))
-    enough = [
-        percent
-        for percent, bars in groups.items()
-        if any(tail.count >= SAMPLES_BEYOND for _, tail in bars)
-    ]
-    groups = {percent: groups[percent] for percent in sorted(enough)[:SHARES_MAX]}
+    groups = {percent: groups[percent] for percent in sorted(groups)[:SHARES_MAX]}
     shown = {
         share.cause
         for bars in groups.values()
@@ -251,6 +249,12 @@ def attribution(comparison: Comparison) -> tuple[list[Cause], list[AttributionTa
     if any(OTHERS.key in bar.parts for tail in tails for bar in tail.bars):
         causes.append(OTHERS)
     return causes, tails
+
+
+def usual_tail(tails: Sequence[AttributionTail]) -> AttributionTail | None:
+    """The one that stands alone: of the slowest 0.1 %, or of the smallest share with ten reads."""
+    usual = (tail for tail in tails if tail.share_percent == USUAL_SHARE_PERCENT)
+    return next(usual, tails[-1] if tails else None)
 
 
 def _bar(design: str, tail: SlowestRequests, keys: Sequence[str]) -> Bar:
@@ -285,6 +289,11 @@ class Row:
     second_title: str = ""
     second: tuple[Line, ...] = ()
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing that it shows is above 0."""
+        return not any(y for line in self.lines for y in line.y)
+
 
 def mean(values: Sequence[float]) -> float:
     """The mean of some values."""
@@ -310,6 +319,9 @@ def over_time(comparison: Comparison) -> list[Row]:
         )
         for name, column in percentiles.items()
     ]
+    # Windows of few reads have the slowest one as p99.9, and even as p99: that is drawn once.
+    slowest = rows.pop()
+    rows = [*(row for row in rows if row.lines != slowest.lines), slowest]
     gcs = [_gcs(result, style(position)) for position, result in enumerate(comparison.results)]
     rows.append(Row("GCs completed per second", "count", is_log=False, lines=gcs))
     rows.append(
@@ -385,25 +397,42 @@ def time_unit(longest_seconds: float) -> tuple[str, float]:
     return "µs", US
 
 
-def log_ticks(seconds: Sequence[float], labels_max: int) -> tuple[list[float], list[str]]:
-    """Ticks of a logarithmic axis of latencies that holds some values: where, and what they say.
+@dataclass(frozen=True, slots=True)
+class LogAxis:
+    """A logarithmic axis of latencies: its ends, and its ticks with what they say."""
 
-    They stand at 1, 2 and 5 of each decade, at 1 alone where those would be too many.
+    low: float
+    high: float
+    ticks: list[float]
+    labels: list[str]
 
-    >>> log_ticks([0.0004, 0.003], 9)
-    ([0.0002, 0.0005, 0.001, 0.002, 0.005], ['200 µs', '500 µs', '1 ms', '2 ms', '5 ms'])
+
+def log_axis(seconds: Sequence[float], labels_max: int) -> LogAxis | None:
+    """A logarithmic axis for some latencies; None if none is above 0.
+
+    Ticks stand at 1, 2 and 5 of each decade, at 1 alone where those would be too many. Two ticks at
+    least are on the axis, which reaches beyond the values where need be: one tick has no scale.
+
+    >>> log_axis([0.0004, 0.003], 9).labels, log_axis([0.00041, 0.00048], 9).labels
+    (['500 µs', '1 ms', '2 ms'], ['200 µs', '500 µs'])
     """
     positive = [each for each in seconds if each > 0]
     if not positive:
-        return [], []
-    low = math.floor(math.log10(min(positive)))
-    high = math.ceil(math.log10(max(positive)))
+        return None
+    low, high = min(positive), max(positive)
+    decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    margin = (high / low) ** LOG_MARGIN
     for steps in ((1, 2, 5), (1,)):
-        ticks = [float(f"{step}e{decade}") for decade in range(low - 1, high + 1) for step in steps]
-        inside = [tick for tick in ticks if min(positive) / 2.5 <= tick <= max(positive) * 2.5]
+        ticks = [float(f"{step}e{decade}") for decade in decades for step in steps]
+        inside = [tick for tick in ticks if low / margin <= tick <= high * margin]
         if len(inside) <= labels_max:
             break
-    return inside, [tick_label(tick) for tick in inside]
+    if len(inside) < 2:
+        low = max(tick for tick in ticks if tick <= low)
+        high = min(tick for tick in ticks if tick >= high and tick > low)
+        margin = (high / low) ** LOG_MARGIN
+        inside = [low, high]
+    return LogAxis(low / margin, high * margin, inside, [tick_label(tick) for tick in inside])
 
 
 def tick_label(seconds: float) -> str:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 DESIGNS_MAX = 12
 NOTES_MAX = 5
 NAME_CHARACTERS_MAX = 40
-# The share of the slowest reads that bars are drawn of.
-SHARE_PERCENT = 0.1
 
 
 def html(comparison: Comparison) -> str:
@@ -143,4 +141,4 @@ def _pictures(comparison: Comparison) -> str:
         return "<p>Pictures need matplotlib; to install: pip install matplotlib</p>"
     from tinytail.pictures import paper
 
-    return "".join(f"<div>{svg}</div>" for svg in paper.inline(comparison, SHARE_PERCENT))
+    return "".join(f"<div>{svg}</div>" for svg in paper.inline(comparison))

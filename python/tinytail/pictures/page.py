@@ -173,8 +173,11 @@ def base_axis(title: str | None = None, **more: Any) -> dict[str, Any]:
 
 def _log_axis(values: Sequence[float], labels_max: int, **more: Any) -> dict[str, Any]:
     """A logarithmic axis of latencies in seconds."""
-    ticks, labels = data.log_ticks(values, labels_max)
-    return base_axis(type="log", tickvals=ticks, ticktext=labels, **more)
+    found = data.log_axis(values, labels_max)
+    if found is None:
+        return base_axis(type="log", **more)
+    ends = [math.log10(found.low), math.log10(found.high)]
+    return base_axis(type="log", tickvals=found.ticks, ticktext=found.labels, range=ends, **more)
 
 
 def _words(seconds: list[float] | list[float | None]) -> list[str]:
@@ -407,11 +410,12 @@ def _over_time(comparison: Comparison) -> go.Figure | None:
         bottom = max(0.0, top - ROW_HEIGHT / inner)
         domain = [bottom, top]
         mode = "tozero" if row.from_zero else "normal"
+        ends: dict[str, Any] = {"range": [0, 1]} if row.from_zero and row.is_zero else {}
         values = [y for line in row.lines for y in line.y if y is not None]
         layout[nth_axis("yaxis", number)] = (
             _log_axis(values, 6, domain=domain)
             if row.is_log
-            else base_axis(domain=domain, rangemode=mode, nticks=5, **COUNTS)
+            else base_axis(domain=domain, rangemode=mode, nticks=5, **COUNTS, **ends)
         )
         aside = f"thick: least, thin: {row.second_title}" if row.second else ""
         layout["annotations"].append(heading(row.title, top, aside))

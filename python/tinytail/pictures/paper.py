@@ -71,13 +71,13 @@ def draw(comparison: Comparison) -> Iterator[tuple[str, bytes]]:
         yield from files(name, drawer)
 
 
-def inline(comparison: Comparison, share_percent: float) -> Iterator[str]:
-    """SVG to stand in a page: where so much of the slowest reads spent their time, and the tail."""
+def inline(comparison: Comparison) -> Iterator[str]:
+    """SVG to stand in a page: where the slowest reads spent their time, and the tail."""
     reads = data.tails(comparison, "read")
     tails = reads or data.tails(comparison, "write")
     label = "read latency" if reads else "write latency"
     drawers: tuple[Callable[[], Figure | None], ...] = (
-        lambda: _attribution(comparison, share_percent),
+        lambda: _attribution(comparison, alone=True),
         lambda: _latency(tails, label, WIDE),
     )
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -130,10 +130,12 @@ def short(name: str) -> str:
 def _log_axis(axis: Axes, values: Sequence[float], labels_max: int) -> None:
     """Makes the y axis logarithmic, of latencies in seconds."""
     axis.set_yscale("log")
-    ticks, labels = data.log_ticks(values, labels_max)
-    axis.yaxis.set_major_locator(FixedLocator(ticks))
-    axis.yaxis.set_major_formatter(FixedFormatter(labels))
     axis.yaxis.set_minor_locator(NullLocator())
+    found = data.log_axis(values, labels_max)
+    if found is not None:
+        axis.set_ylim(found.low, found.high)
+        axis.yaxis.set_major_locator(FixedLocator(found.ticks))
+        axis.yaxis.set_major_formatter(FixedFormatter(found.labels))
 
 
 def stroke(style: data.Style) -> dict[str, Any]:
@@ -172,10 +174,11 @@ def _latency(tails: list[data.Tail], label: str, width: float = NARROW) -> Figur
     return figure
 
 
-def _attribution(comparison: Comparison, share_percent: float | None = None) -> Figure | None:
+def _attribution(comparison: Comparison, *, alone: bool = False) -> Figure | None:
     causes, tails = data.attribution(comparison)
-    if share_percent is not None:
-        tails = [tail for tail in tails if tail.share_percent == share_percent]
+    tail = data.usual_tail(tails)
+    if alone and tail is not None:
+        tails = [tail]
     if not tails:
         return None
     bars = [len(tail.bars) for tail in tails]
@@ -252,7 +255,7 @@ def _over_time(comparison: Comparison) -> Figure | None:
             _log_axis(axis, values, 5)
         else:
             if row.from_zero:
-                axis.set_ylim(bottom=0)
+                axis.set_ylim(bottom=0, top=1 if row.is_zero else None)
             axis.yaxis.set_major_locator(MaxNLocator(4))
             axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     axes[-1].set_xlabel(f"simulated time ({unit[0]})")
