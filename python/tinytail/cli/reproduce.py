@@ -46,6 +46,7 @@ def reproduce(
     jobs: PositiveOrNone = None,
     fresh: bool = False,
     kept: bool = False,
+    details: bool = False,
 ) -> int:
     """Hold the papers' numbers against runs: row by row, with a verdict and its cause.
 
@@ -78,6 +79,8 @@ def reproduce(
     kept
         Judge by the runs that are kept from before, and make none that takes longer than a probe;
         rows that lack one are not run.
+    details
+        Show every row, however many there are; else more than 20 are summed up.
     """
     conflicts.check(
         [("--json", json), ("--docs", docs), ("--figures", figures)],
@@ -103,7 +106,7 @@ def reproduce(
     if docs is not None and not document["partial"]:
         pages.write(document, Path(docs))
     console = console_beside(output)
-    console.print(pages.results_view(document, console.width))
+    console.print(pages.results_view(document, console.width, details=details))
     if figures is not None:
         _say_what_is_not_drawn(wished, document)
     if problem is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,18 @@ from tinytail.files.text import json_text
 from tinytail.reproduction.judge import NO_UNIT, shown
 from tinytail.reproduction.page_tables import line_of, paper_tables, side_by_side, tenth, whole
 from tinytail.reproduction.records import Paper, Row
-from tinytail.reproduction.session import of_paper
-from tinytail.terminal.table import list_table
+from tinytail.reproduction.session import is_of, of_paper
+from tinytail.terminal.table import list_table, wrapped
+from tinytail.units import counted
 from tinytail.verdict.percentiles import latencies
 
 # Below this width the rows of results are written one under the other.
 TABLE_WIDTH_MIN = 120
+# More rows than these are summed up, unless all are asked for.
+ROWS_MAX = 20
+REASONS_MAX = 5
 STYLES = {"reproduced": "green", "deviates": "bold red", "not-run": "dim"}
-COUNT_WORDS = ("reproduced", "deviates", "not-run")
+COUNT_WORDS = {"reproduced": "reproduced", "deviates": "deviating", "not-run": "not run"}
 
 
 def list_view(rows: Sequence[tuple[Paper, Row]], width: int) -> RenderableType:
@@ -53,12 +58,19 @@ def list_document(rows: Sequence[tuple[Paper, Row]]) -> dict[str, Any]:
     }
 
 
-def results_view(document: Mapping[str, Any], width: int) -> RenderableType:
-    """The results: every row, then how many have each verdict."""
-    rows = _table(document["rows"]) if width >= TABLE_WIDTH_MIN else _lines(document["rows"])
-    parts: list[RenderableType] = [rows, Text()]
+def results_view(
+    document: Mapping[str, Any], width: int, *, details: bool = False
+) -> RenderableType:
+    """The results: how many rows have each verdict, and each row if they are few or asked for."""
+    rows = document["rows"]
+    parts: list[RenderableType] = []
+    if not details and len(rows) > ROWS_MAX:
+        parts += _summary(document, width)
+    else:
+        parts.append(_table(rows) if width >= TABLE_WIDTH_MIN else _lines(rows))
+    parts.append(Text())
     for kind, verdicts in document["counts"].items():
-        words = [f"{verdicts[word]} {word}" for word in COUNT_WORDS if verdicts[word]]
+        words = [f"{verdicts[key]} {word}" for key, word in COUNT_WORDS.items() if verdicts[key]]
         parts.append(Text(f"{kind}: {', '.join(words)}"))
     for figure in document["figures"]:
         lacks = f", without {', '.join(figure['lacks'])}" if figure["lacks"] else ""
@@ -67,6 +79,28 @@ def results_view(document: Mapping[str, Any], width: int) -> RenderableType:
     if document["partial"]:
         parts.append(Text("PARTIAL: interrupted; what was run is kept for the next time"))
     return Group(*parts)
+
+
+def _summary(document: Mapping[str, Any], width: int) -> list[RenderableType]:
+    """How many rows of each paper have each verdict, which deviate, and why some were not run."""
+    table = list_table("paper", *COUNT_WORDS.values())
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for paper in document["papers"]:
+        own = [row["verdict"] for row in document["rows"] if is_of(paper, row)]
+        table.add_row(Text(paper["prefix"]), *(Text(str(own.count(word))) for word in COUNT_WORDS))
+    deviating = [row["id"] for row in document["rows"] if row["verdict"] == "deviates"]
+    reasons = Counter(row["cause"] for row in document["rows"] if row["verdict"] == "not-run")
+    said = [f"Deviating: {', '.join(deviating)}."] if deviating else []
+    said += [
+        f"Not run, {counted(number, 'row')}: {reason}."
+        for reason, number in reasons.most_common(REASONS_MAX)
+    ]
+    more = sum(reasons.values()) - sum(number for _, number in reasons.most_common(REASONS_MAX))
+    said += [f"Not run for other reasons: {counted(more, 'row')}."] if more else []
+    every = "Every row with the paper's value, the measured one and the cause: --details"
+    lines = [line for each in [*said, every] for line in wrapped(Text(each), width, indent=2)]
+    return [table, Text(), *lines]
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, str]:

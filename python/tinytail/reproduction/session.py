@@ -227,10 +227,15 @@ def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     }
 
 
+def is_of(paper: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether a row is of a paper."""
+    return str(row["id"]).startswith(f"{paper['prefix']}.")
+
+
 def of_paper(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     """What a document has of one paper."""
     (paper,) = [each for each in document["papers"] if each["name"] == name]
-    rows = [row for row in document["rows"] if row["id"].startswith(f"{paper['prefix']}.")]
+    rows = [row for row in document["rows"] if is_of(paper, row)]
     return dict(document) | {
         "counts": counts(rows),
         "papers": [paper],

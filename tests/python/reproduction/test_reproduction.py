@@ -33,6 +33,7 @@ from tinytail.reproduction.records import (
     Trace,
 )
 from tinytail.reproduction.store import Store
+from tinytail.terminal.console import plain_text
 
 ROOT = Path(__file__).parents[3]
 TTFLASH = next(paper for paper in papers() if paper.name == "ttflash")
@@ -624,6 +625,21 @@ def test_ttflash_has_committed_results() -> None:
 def test_every_row_of_the_papers_can_be_listed() -> None:
     assert len(paper_files.select([])) == sum(len(of.rows) for of in papers())
     assert pages.list_document(paper_files.select(["ttflash"]))["rows"]
+
+
+def test_many_rows_are_summed_up_unless_all_are_asked_for() -> None:
+    document = read_json(COMMITTED / "ttflash" / "results.json")
+    rows = document["rows"]
+    summed = plain_text(pages.results_view(document, 80), 80)
+    assert len(summed.splitlines()) < len(rows) / 2
+    assert "--details" in summed
+    deviating = [row["id"] for row in rows if row["verdict"] == "deviates"]
+    assert all(row in summed for row in deviating)
+    whole = plain_text(pages.results_view(document, 80, details=True), 80)
+    assert all(row["id"] in whole for row in rows)
+    few = document | {"rows": rows[: pages.ROWS_MAX]}
+    assert rows[0]["quantity"] not in summed
+    assert rows[0]["id"] in plain_text(pages.results_view(few, 80), 80)
 
 
 @pytest.mark.parametrize("prefix", ["ttflash", "harey"])
