@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import pytest
 
 import tinytail
 from commands import RunCommand
+from nbd_client import WRITE, Client
+from tinytail.engine.answers import Served
 from tinytail.errors import ConfigError, RunError, UsageError
 from tinytail.policies import (
     AT_CHANNEL,
@@ -328,6 +332,46 @@ def test_runs_do_not_share_what_a_class_remembers() -> None:
     one = tinytail.sweep(**sweep, **run, jobs=1)
     two = tinytail.sweep(**sweep, **run, jobs=2)
     assert one.to_pandas()["event_hash"].tolist() == two.to_pandas()["event_hash"].tolist()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="drives are served on Linux alone")
+def test_a_served_drive_asks_a_policy_of_ones_own(tmp_path: Path) -> None:
+    def serve(chosen: Any) -> Served:
+        stop = threading.Event()
+
+        def watch(phase: str, found: dict[str, Any] | None) -> None:  # noqa: ARG001
+            if found is None or stop.is_set():
+                return
+            with suppress(OSError), Client(tmp_path / "socket") as client:
+                for turn in range(40):
+                    client.ask(WRITE, turn << 20, 1 << 20, bytes(1 << 20))
+            stop.set()
+
+        return tinytail.serve(
+            device="ttflash-small",
+            design=victim(chosen),
+            nbd=f"unix:{tmp_path}/socket",
+            no_delay=True,
+            stop=stop,
+            watch=watch,
+        )
+
+    served = serve(entry("greedy"))
+    assert served.write.count == 40
+    assert served.gc_count > 0
+    with pytest.raises(RunError, match=r"the policy fails of \[victim\] raised ZeroDivisionError"):
+        serve(fails)
+
+
+def test_a_policy_of_ones_own_meets_losses_of_power() -> None:
+    settings = {"state.ageing": "overwrite"}
+    run: dict[str, Any] = {"device": "ttflash-small", "cuts": 8, "settings": settings}
+    found = tinytail.verify_power_cut(["base", victim(entry("greedy"))], **run)
+    assert found.holds
+    first, own = found.results
+    assert (own.event_hash, own.cuts) == (first.event_hash, 4)
+    broken = tinytail.verify_power_cut([victim(fails)], **run)
+    assert "ZeroDivisionError" in broken.errors[0].message
 
 
 def test_a_policy_is_an_axis_of_sweeps_and_searches(tmp_path: Path) -> None:

@@ -250,16 +250,32 @@ def test_the_picture_stands_alone_and_is_small() -> None:
 
 
 @pytest.mark.parametrize(
-    ("guide", "said"), [("sweep", "synthetic.queue_depth"), ("search", "base+preemptible")]
+    ("name", "said"),
+    [
+        ("README.md", "base+set-"),
+        ("docs/start.md", "narrow, randrw70-qd16-"),
+        ("docs/guides/python-policies.md", "base+set-"),
+        ("docs/guides/explain.md", "die_gc_program"),
+        ("docs/guides/sweep.md", "synthetic.queue_depth"),
+        ("docs/guides/search.md", "base+preemptible"),
+    ],
 )
-def test_the_python_of_a_guide_runs(
-    guide: str, said: str, capsys: pytest.CaptureFixture[str]
+def test_the_python_of_a_page_runs_to_its_end(
+    name: str,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    text = text_of(f"docs/guides/{guide}.md")
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.M)
-    for block in blocks:
-        exec(block, {})
-    assert said in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"^```python\n(.*?)^```$", text_of(name), re.DOTALL | re.M):
+        # Policies are read from their file.
+        file = tmp_path / "block.py"
+        file.write_text(block, "utf-8")
+        runpy.run_path(str(file))
+    out = capsys.readouterr().out
+    assert said in out
+    assert "STOPPED" not in out
 
 
 def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
