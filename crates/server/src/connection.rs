@@ -2,22 +2,13 @@
 
 use crate::address::Stream;
 use crate::lateness::Io;
+use crate::limits::{INPUT_BYTES, NEGOTIATION_BYTES, OUTPUT_BYTES, OUTSTANDING_MAX, TURN_BYTES, UNDER_WAY_BYTES_MAX, UNSENT_BYTES_MAX};
 use crate::memory::Share;
 use crate::nbd::handshake::Handshake;
 use rustix::event::epoll::EventFlags;
 use std::collections::VecDeque;
 use std::io;
 use tinytail_core::units::Ns;
-
-/// Bytes that are asked for at a time, at least.
-const READ_BYTES: usize = 256 << 10;
-/// Bytes that a client may have come, and as many to be sent, without a share of the memory of all; and what buffers grow by.
-/// Those that are larger are given back when they are empty.
-pub const ALLOWED_BYTES: usize = READ_BYTES;
-/// With more bytes of replies waiting, nothing more is done for the client until it has read them.
-const UNSENT_BYTES_MAX: usize = 1 << 20;
-/// Requests of one client that may be under way at a time; others stay in the socket.
-pub const OUTSTANDING_MAX: u32 = 1024;
 
 /// A reply that was put among those to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -58,18 +49,24 @@ pub struct Connection {
     pub skip: u64,
     /// Requests of it that are under way.
     pub outstanding: u32,
+    /// Bytes that those read or write.
+    pub under_way_bytes: u64,
+    /// Those that are done in pieces, as far as pieces are left.
+    pub long: VecDeque<u32>,
+    /// A piece of it is in the drive, or is the next but for those of others.
+    pub has_turn: bool,
     /// Requests that are done and whose replies wait until the client has read others.
     pub backlog: VecDeque<u32>,
     /// It is to be closed when all that is under way has been answered.
     pub leaving: bool,
-    /// Bytes that have come were left unread, because too much is under way.
+    /// Bytes that have come were left unread, because too much is under way, or because others have their turn.
     pub stalled: bool,
+    /// There is something to be done for it in this turn.
+    pub is_dirty: bool,
     /// What it has of the memory of all clients.
     pub share: Share,
     /// When it came, on the wall clock.
     pub came_at: u64,
-    /// When it last got memory, or bytes of it came or went.
-    pub moved_at: u64,
     /// Replies since something was sent last.
     pub released: Vec<Released>,
     /// What is to be sent.
@@ -93,12 +90,15 @@ impl Connection {
             wanted: 0,
             skip: 0,
             outstanding: 0,
+            under_way_bytes: 0,
+            long: VecDeque::new(),
+            has_turn: false,
             backlog: VecDeque::new(),
             leaving: false,
             stalled: false,
+            is_dirty: false,
             share: Share::default(),
             came_at: now,
-            moved_at: now,
             released: Vec::new(),
             out: Vec::new(),
             sent: 0,
@@ -118,8 +118,9 @@ impl Connection {
             self.input.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
+        let least = if self.handshake.is_some() { NEGOTIATION_BYTES } else { INPUT_BYTES };
         // Twice what has come, at most: what a client says it will send is not believed before it does.
-        let room = self.wanted.clamp(READ_BYTES, READ_BYTES.max(2 * self.end)).max(self.end + 1);
+        let room = self.wanted.clamp(least, least.max(2 * self.end)).max(self.end + 1);
         if self.input.len() < room {
             self.input.reserve_exact(room - self.input.len());
             self.input.resize(room, 0);
@@ -149,7 +150,7 @@ impl Connection {
         debug_assert!(self.start <= self.end);
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-            if self.input.len() > ALLOWED_BYTES {
+            if self.input.len() > INPUT_BYTES {
                 self.input = Vec::new();
             }
         }
@@ -162,9 +163,10 @@ impl Connection {
         self.consume(skipped as usize);
     }
 
-    /// The client has so much to read that nothing more is put before it.
-    pub fn is_full(&self) -> bool {
-        self.unsent_bytes() >= UNSENT_BYTES_MAX
+    /// The client has so much to read that nothing more is put before it. Where memory of all is short, it is to give back what it
+    /// has of it before it gets more.
+    pub fn is_full(&self, short: bool) -> bool {
+        self.unsent_bytes() >= UNSENT_BYTES_MAX || short && self.share.output_bytes > 0
     }
 
     /// Bytes of replies that the socket has not taken yet.
@@ -177,45 +179,81 @@ impl Connection {
         self.out.is_empty()
     }
 
-    /// By how much the buffer of what is to be sent must grow to hold so many bytes more.
-    pub fn growth(&self, bytes: usize) -> usize {
-        let needed = (self.out.len() + bytes).next_multiple_of(ALLOWED_BYTES);
-        needed.saturating_sub(self.out.capacity().max(ALLOWED_BYTES))
+    /// By how much the buffer of what is to be sent must grow beyond what each client may have, to hold so many bytes more.
+    pub fn growth(&mut self, bytes: usize) -> usize {
+        self.drop_sent();
+        let needed = self.out.len() + bytes;
+        if needed > self.out.capacity() && needed <= OUTPUT_BYTES {
+            self.out.reserve_exact(needed.next_power_of_two() - self.out.len());
+        }
+        needed.next_multiple_of(OUTPUT_BYTES).saturating_sub(self.out.capacity().max(OUTPUT_BYTES))
     }
 
     /// Lets that buffer grow.
     pub fn grow(&mut self, bytes: usize) {
-        self.out.reserve_exact(self.out.capacity().max(ALLOWED_BYTES) + bytes - self.out.len());
+        self.out.reserve_exact(self.out.capacity().max(OUTPUT_BYTES) + bytes - self.out.len());
     }
 
-    /// Sends what there is room for. Returns whether anything has gone.
+    /// Sends what there is room for, up to what a turn allows. A buffer that is larger than what is left needs is given back.
     ///
     /// # Errors
     /// The client has vanished.
-    pub fn send(&mut self) -> io::Result<bool> {
-        let before = self.sent;
-        while self.sent < self.out.len() {
-            match self.stream.write(&self.out[self.sent..]) {
+    pub fn send(&mut self) -> io::Result<()> {
+        let end = self.out.len().min(self.sent + TURN_BYTES as usize);
+        while self.sent < end {
+            match self.stream.write(&self.out[self.sent..end]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => self.sent += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(self.sent > before),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        let has_sent = self.sent > before;
-        self.sent = 0;
-        self.out.clear();
-        if self.out.capacity() > ALLOWED_BYTES {
-            self.out = Vec::new();
+        if self.sent == self.out.len() {
+            self.sent = 0;
+            self.out.clear();
         }
-        Ok(has_sent)
+        if self.out.capacity() > OUTPUT_BYTES && self.unsent_bytes() <= OUTPUT_BYTES {
+            self.out = self.out[self.sent..].to_vec();
+            self.sent = 0;
+        }
+        Ok(())
+    }
+
+    /// What has been sent leaves the buffer, where that is more than what is left: so it does not grow for ever.
+    fn drop_sent(&mut self) {
+        if self.sent > self.unsent_bytes() {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+
+    /// It has no more than each client may.
+    pub fn has_small_output(&self) -> bool {
+        self.out.capacity() <= OUTPUT_BYTES
+    }
+
+    /// Whether its next request may be taken, where memory of all is short or not. One that has got room to come may always.
+    pub fn may_begin(&self, short: bool) -> bool {
+        let has_room = self.outstanding < OUTSTANDING_MAX && self.under_way_bytes < UNDER_WAY_BYTES_MAX;
+        self.share.input_bytes > 0 || has_room && !self.is_full(short) && self.backlog.is_empty() && self.share.lacks_bytes == 0
+    }
+
+    /// Whether what it sends is to be read. Who negotiates has to take the answers first.
+    pub fn is_heard(&self) -> bool {
+        let waits = self.stalled || self.share.lacks_bytes > 0 || self.handshake.is_some() && !self.is_sent();
+        !self.leaving && (self.share.input_bytes > 0 || !waits)
+    }
+
+    /// Whether something can be done for it before anything happens: it is to have another turn.
+    pub fn has_more(&self, short: bool) -> bool {
+        self.is_sent() && !self.backlog.is_empty() && self.share.lacks_bytes == 0 || self.stalled && !self.leaving && self.may_begin(short)
     }
 
     /// What the system should watch.
     pub fn interest(&self) -> EventFlags {
         let mut flags = EventFlags::empty();
-        if !self.leaving && !self.stalled && self.share.lacks_bytes == 0 {
+        if self.is_heard() {
             flags |= EventFlags::IN;
         }
         if !self.is_sent() {

@@ -9,6 +9,8 @@ use tinytail_core::units::Ns;
 pub const MODEL: u8 = 1;
 /// Its data, or those of before, are not safe yet.
 pub const SYNC: u8 = 2;
+/// Pieces of it are left to be done.
+pub const PIECES: u8 = 4;
 
 /// A request under way.
 #[derive(Debug, Clone, Copy)]
@@ -19,11 +21,13 @@ pub struct Pending {
     pub client: (u32, u32),
     /// What it waits for.
     pub waits: u8,
+    /// Bytes of it that were done in pieces.
+    pub done_bytes: u32,
     /// Why it failed, if it did.
     pub errno: Option<Errno>,
     /// When its reply is to leave, on the wall clock.
     pub due: u64,
-    /// What it took by the model.
+    /// What it took by the model; of one in pieces, the sum of what they took.
     pub latency_ns: Ns,
 }
 
@@ -115,7 +119,7 @@ mod tests {
     #[test]
     fn what_the_drive_completes_in_any_order_is_found_by_its_number() {
         let request = Request { kind: Kind::Read, cookie: 0, offset: 0, bytes: 1, forced: false };
-        let pending = Pending { request, client: (0, 0), waits: MODEL, errno: None, due: 0, latency_ns: 0 };
+        let pending = Pending { request, client: (0, 0), waits: MODEL, done_bytes: 0, errno: None, due: 0, latency_ns: 0 };
         let mut requests = Requests::default();
         let places: Vec<u32> = (0..4).map(|_| requests.insert(pending)).collect();
         (0..4).for_each(|n| requests.given(100 + n, places[n as usize]));

@@ -3,6 +3,7 @@
 use crate::address::{Address, Listener};
 use crate::data::{Data, FileData, MemoryData};
 use crate::lateness::LatenessSummary;
+use crate::limits::{self, CLIENTS_MAX, PATIENCE_NS};
 use crate::nbd::Export;
 use crate::record::Recorder;
 use crate::server::{Live, Options, Served, Server, ServerError};
@@ -28,7 +29,7 @@ use tinytail_workload::Converted;
 /// The most that the drive's time can be stretched.
 pub const DILATION_MAX: f64 = 10_000.0;
 
-/// What the data of requests and replies of all clients may take if nothing is said, beside half a MiB for each client.
+/// What the data of requests and replies of all clients may take if nothing is said, beside a little for each client.
 pub const MEMORY_BYTES: u64 = 256 << 20;
 /// The least of it: a client may have the largest write half sent and the largest replies unread.
 pub const MEMORY_BYTES_MIN: u64 = 80 << 20;
@@ -166,6 +167,7 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
     let address = Address::parse(&spec.nbd).map_err(ConfigError::new)?;
     address.check_reach(spec.insecure).map_err(ConfigError::new)?;
     let memory_bytes = memory(spec.client_memory_bytes)?;
+    let clients_max = limits::clients_max()?;
     if spec.no_delay {
         device.host.overhead_ns = 0;
         device.host.link_mb_per_s = None;
@@ -192,6 +194,11 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
     }
     drive.wake();
     let mut notes = notes(spec, &drive, &device, size_bytes);
+    if clients_max < CLIENTS_MAX {
+        notes.push(format!(
+            "{clients_max} clients can use the drive at a time: there are descriptors for no more; `ulimit -n` gives {CLIENTS_MAX} theirs"
+        ));
+    }
     let place = opened.listener.place();
     if place.open_to_others {
         notes.push(format!("whoever reaches {} from elsewhere can read and write the drive: nobody is asked for a password", place.uri));
@@ -201,6 +208,8 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
         export: Export { bytes: size_bytes, preferred_bytes },
         dilation: spec.dilate,
         memory_bytes,
+        patience_ns: PATIENCE_NS,
+        clients_max,
         recorder: opened.recorder,
         log: opened.log,
         notes,

@@ -20,9 +20,10 @@ use crate::memory::Memory;
 use crate::nbd::transmission::{Errno, Kind, Request};
 use crate::nbd::{Export, Violation};
 use crate::record::Recorder;
-use crate::requests::{MODEL, Pending, Requests, SYNC};
+use crate::requests::{MODEL, PIECES, Pending, Requests, SYNC};
 use rustix::event::epoll::{self, EventFlags};
 use serde::Serialize;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Mutex;
 use thiserror::Error;
@@ -56,15 +57,8 @@ const LOOK_NS: u64 = SECOND / 2;
 const LOOK_NS_MAX: u64 = 3 * SECOND;
 /// When it stops, the server waits for so long for what is under way.
 const STOP_NS: u64 = 3 * SECOND;
-/// Clients at a time that have taken the export.
-const CLIENTS_MAX: usize = 256;
-/// Clients at a time that negotiate, so that as many may come at once as may be served; for one more, the one that has done so
-/// for longest is hung up on.
-const NEGOTIATING_MAX: usize = CLIENTS_MAX;
-/// A client that negotiates for so long is hung up on.
-const NEGOTIATION_NS: u64 = 10 * SECOND;
-/// So is one that has memory of all clients, and moves no byte for so long while others wait for some.
-const PATIENCE_NS: u64 = 10 * SECOND;
+/// From one look at who keeps others waiting to the next.
+const CHECK_NS: u64 = 50 * MS;
 /// The drive's time at which a server must end.
 const TIME_NS_MAX: Ns = TIME_MAX - 3600 * SECOND;
 
@@ -112,6 +106,10 @@ pub struct Options {
     pub dilation: f64,
     /// The most that the data of requests and replies of all clients may take.
     pub memory_bytes: usize,
+    /// So long a client may have some of that while others wait for it.
+    pub patience_ns: u64,
+    /// So many clients may have the export at a time, and so many others may negotiate.
+    pub clients_max: usize,
     /// Where arrivals are recorded, if anywhere.
     pub recorder: Option<Recorder>,
     /// Where every request is logged, if anywhere.
@@ -170,6 +168,10 @@ pub struct Server<M: Measures> {
     clients: Vec<Option<Box<Connection>>>,
     requests: Requests,
     memory: Memory,
+    /// Clients of whose long requests a piece may be done, by place and generation.
+    turns: VecDeque<(u32, u32)>,
+    /// More events of the drive are due than were handled in this turn; no more is asked of it before they are.
+    is_behind: bool,
     /// Requests that wait for nothing any more.
     ready: Vec<u32>,
     /// Clients for whom there is something to be sent.
@@ -183,6 +185,7 @@ pub struct Server<M: Measures> {
     last_arrival: u64,
     begun_at: u64,
     looked_at: u64,
+    checked_at: u64,
     /// The listener rests, because the system gave no descriptor.
     deaf: bool,
     failed: u64,
@@ -213,6 +216,8 @@ impl<M: Measures> Server<M> {
             time: None,
             clients: Vec::new(),
             requests: Requests::default(),
+            turns: VecDeque::new(),
+            is_behind: false,
             ready: Vec::new(),
             dirty: Vec::new(),
             completions: Vec::new(),
@@ -223,6 +228,7 @@ impl<M: Measures> Server<M> {
             last_arrival: 0,
             begun_at: 0,
             looked_at: 0,
+            checked_at: 0,
             deaf: false,
             failed: 0,
             refused: 0,
@@ -262,13 +268,20 @@ impl<M: Measures> Server<M> {
             if stop_by.is_some_and(|by| now >= by || self.all_answered()) {
                 break;
             }
-            let behind = self.advance(now);
+            self.is_behind = self.advance(now);
+            if !self.is_behind {
+                self.do_piece(now);
+            }
             self.answer();
+            if now >= self.checked_at + CHECK_NS {
+                self.checked_at = now;
+                self.hang_up_on_idlers(now);
+            }
             if self.memory.is_short() {
-                self.share_out(now);
+                self.share_out();
             }
             // Reading on where a client had been stalled may have made something ready.
-            let is_busy = behind || !self.ready.is_empty();
+            let is_busy = self.is_behind || !(self.ready.is_empty() && self.dirty.is_empty() && self.turns.is_empty());
             let until = if is_busy { Until::Now } else { self.next_look()? };
             let is_calm = matches!(until, Until::Asleep(at) if at > now + MS);
             if now >= self.looked_at + if is_calm { LOOK_NS } else { LOOK_NS_MAX } {
@@ -320,8 +333,11 @@ impl<M: Measures> Server<M> {
             let place = self.requests.completed(completion.id);
             let pending = self.requests.get(place);
             pending.due = time.wall(completion.completed);
-            pending.latency_ns = completion.completed - completion.arrived;
+            pending.latency_ns += completion.completed - completion.arrived;
             pending.waits &= !MODEL;
+            if pending.request.is_long() {
+                self.turns.push_back(pending.client);
+            }
             if pending.waits == 0 {
                 self.ready.push(place);
             }
@@ -363,7 +379,6 @@ impl<M: Measures> Server<M> {
 
     fn look(&mut self, now: u64, live: &Live) {
         self.looked_at = now;
-        self.hang_up_on_idlers(now);
         let snapshot = Snapshot {
             place: self.listener.place(),
             clients: self.clients.iter().flatten().count(),
@@ -430,29 +445,69 @@ impl<M: Measures> Server<M> {
         }
     }
 
-    /// A request has arrived: its data take effect, and the drive is given its command.
-    fn begin(&mut self, request: Request, payload: &[u8], client: (u32, u32), at: u64) {
-        let (offset, bytes) = (request.offset, request.bytes);
-        let result = match request.kind {
+    /// A request has arrived: its data take effect, and the drive is given its command. One in pieces waits for its turn. Returns
+    /// the place of the request.
+    fn begin(&mut self, request: Request, payload: &[u8], client: (u32, u32), at: u64) -> u32 {
+        let waits = if request.is_long() { PIECES } else { 0 };
+        let place = self.requests.insert(Pending { request, client, waits, done_bytes: 0, errno: None, due: at, latency_ns: 0 });
+        if !request.is_long() {
+            self.carry_out(request, payload, place, at);
+        }
+        place
+    }
+
+    /// Does the next piece of a long request, of the client whose turn it is.
+    fn do_piece(&mut self, at: u64) {
+        let Some((index, generation)) = self.turns.pop_front() else { return };
+        let client = self.clients[index as usize].as_mut().filter(|client| client.generation == generation);
+        let Some(client) = client else { return };
+        let Some(&place) = client.long.front() else {
+            client.has_turn = false;
+            return;
+        };
+        let pending = self.requests.get(place);
+        let mut piece = pending.request.piece(pending.done_bytes);
+        pending.done_bytes += piece.bytes;
+        let is_last = pending.done_bytes == pending.request.bytes;
+        piece.forced &= is_last;
+        if is_last {
+            pending.waits &= !PIECES;
+            client.long.pop_front();
+        }
+        self.carry_out(piece, &[], place, at);
+    }
+
+    /// The data of a request, or of a piece of one, take effect, and the drive is given its command.
+    fn carry_out(&mut self, what: Request, payload: &[u8], place: u32, at: u64) {
+        let (offset, bytes) = (what.offset, what.bytes);
+        let result = match what.kind {
             Kind::Write => self.data.write(offset, payload),
             Kind::Zero { keep } => self.data.zero(offset, bytes.into(), keep),
             Kind::Trim => self.data.zero(offset, bytes.into(), false),
             Kind::Read | Kind::Flush => Ok(()),
         };
         let errno = result.err().map(|error| errno_of(&error));
-        let command = if errno.is_none() { request.command() } else { None };
-        let syncing = self.syncing.as_ref().filter(|_| errno.is_none() && (request.forced || request.kind == Kind::Flush));
-        let waits = if command.is_some() { MODEL } else { 0 } | if syncing.is_some() { SYNC } else { 0 };
-        let place = self.requests.insert(Pending { request, client, waits, errno, due: at, latency_ns: 0 });
+        let pending = self.requests.get(place);
+        // The first failure is told. Pieces that follow are tried all the same.
+        pending.errno = pending.errno.or(errno);
+        let command = if errno.is_none() { what.command() } else { None };
+        let syncing = self.syncing.as_ref().filter(|_| pending.errno.is_none() && (what.forced || what.kind == Kind::Flush));
+        pending.waits |= if command.is_some() { MODEL } else { 0 } | if syncing.is_some() { SYNC } else { 0 };
         if let Some(syncing) = syncing {
             syncing.order(place.into());
         }
+        let (waits, is_long, client) = (pending.waits, pending.request.is_long(), pending.client);
         if let Some(command) = command {
             self.give(command, place, at);
-        } else if request.kind == Kind::Flush
+            return;
+        }
+        if what.kind == Kind::Flush
             && let (Some(recorder), Some((time, origin))) = (&mut self.options.recorder, self.time)
         {
             recorder.push(time.at(at).max(self.drive.now()) - origin, Recorded::Flush);
+        }
+        if is_long {
+            self.turns.push_back(client);
         }
         if waits == 0 {
             self.ready.push(place);
@@ -498,9 +553,12 @@ impl<M: Measures> Server<M> {
                 continue;
             };
             client.released.push(Released { io: pending.io(), due: pending.due, latency_ns: pending.latency_ns });
-            self.dirty.push(index);
-            let can_be_put = !client.is_full() && client.backlog.is_empty();
-            if !can_be_put || !clients::make_room(&mut self.memory, client, pending.client, &pending) {
+            if !std::mem::replace(&mut client.is_dirty, true) {
+                self.dirty.push(index);
+            }
+            let can_be_put = !client.is_full(self.memory.is_short()) && client.backlog.is_empty();
+            let data_bytes = clients::data_bytes(&pending);
+            if !can_be_put || !clients::make_room(&mut self.memory, client, pending.client, data_bytes) {
                 client.backlog.push_back(place);
             } else {
                 self.failed += u64::from(clients::put_reply(client, self.data.as_mut(), &pending));

@@ -124,6 +124,38 @@ def test_a_data_file_that_is_harmed_is_noticed_at_the_next_flush(
     assert out.count("from now on every flush fails") == 1
 
 
+def test_more_clients_than_descriptors_are_turned_away_and_nothing_is_lost(tmp_path: Path) -> None:
+    limit = 96
+
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+    with ExitStack() as stack:
+        waiting: list[socket.socket] = []
+
+        def connect() -> None:
+            # From the moment on in which there is a socket.
+            while len(waiting) < 2 * limit:
+                stream = stack.enter_context(socket.socket(socket.AF_UNIX))
+                try:
+                    stream.connect(str(tmp_path / "socket"))
+                    waiting.append(stream)
+                except OSError:
+                    time.sleep(0.001)
+
+        crowd = threading.Thread(target=connect)
+        crowd.start()
+        words = (*FAST, "--size", "1M", "--record", str(tmp_path / "trace"))
+        with serving(tmp_path, *words, preexec_fn=few) as running:
+            crowd.join()
+            with Client(running.socket) as client:
+                assert client.ask(WRITE, 0, 4, b"data") == 0
+                assert client.read(0, 4) == b"data"
+            summary = running.stop()
+    assert summary["recording"]["requests"] == 2
+    assert any("clients can use the drive at a time" in note for note in summary["notes"])
+
+
 def test_memory_is_bounded_whatever_clients_leave_unread(tmp_path: Path) -> None:
     size = ("--size", "64M", "--client-memory", "80M")
     with serving(tmp_path, *FAST, *size) as running, ExitStack() as stack:

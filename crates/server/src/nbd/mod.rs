@@ -5,7 +5,9 @@
 pub mod handshake;
 pub mod transmission;
 
+use crate::limits::{NEGOTIATION_NS, PATIENCE_NS};
 use thiserror::Error;
+use tinytail_core::units::SECOND;
 
 /// The largest payload of a read or a write, in bytes: what the specification has every client expect.
 pub const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
@@ -32,10 +34,10 @@ pub enum Violation {
     #[error("the client asked for an export by a name that is not there")]
     UnknownExport,
     /// A negotiation that takes too long.
-    #[error("the client did not take the export within 10 s, or before 256 others came")]
+    #[error("the client did not take the export within {} s, or others came and there was no room", NEGOTIATION_NS / SECOND)]
     Hesitates,
-    /// Memory that others wait for, and nothing that moves in it.
-    #[error("the client had sent a part of a write or left replies unread, and did not go on for 10 s while others waited for memory")]
+    /// Memory that others wait for, for too long.
+    #[error("a part of a write of the client, or replies that it had not read, kept memory for {} s while others waited for it", PATIENCE_NS / SECOND)]
     Blocks,
     /// A request that does not begin as requests do.
     #[error("a request begins with {0:#010x} instead of 0x25609513")]

@@ -1,5 +1,6 @@
 //! Requests and replies, once the client has taken the export.
 
+use crate::limits::PIECE_BYTES;
 use crate::nbd::{PAYLOAD_BYTES_MAX, Violation, u32_at, u64_at};
 use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::SECTOR_BYTES;
@@ -72,6 +73,28 @@ pub struct Request {
 }
 
 impl Request {
+    /// It is done in pieces.
+    pub fn is_long(&self) -> bool {
+        matches!(self.kind, Kind::Trim | Kind::Zero { .. }) && u64::from(self.bytes) > PIECE_BYTES
+    }
+
+    /// The piece that begins after `done_bytes` of it. Pieces end where sectors do, so that none is lost between two of them.
+    pub fn piece(&self, done_bytes: u32) -> Self {
+        let offset = self.offset + u64::from(done_bytes);
+        let end = (offset / PIECE_BYTES + 1) * PIECE_BYTES;
+        let bytes = u64::from(self.bytes - done_bytes).min(end - offset) as u32;
+        Self { offset, bytes, ..*self }
+    }
+
+    /// Bytes that the drive may have to read or write for it at a time.
+    pub fn busy_bytes(&self) -> u64 {
+        match self.kind {
+            Kind::Read | Kind::Write => self.bytes.into(),
+            Kind::Zero { keep: true } => PIECE_BYTES.min(self.bytes.into()),
+            Kind::Trim | Kind::Zero { keep: false } | Kind::Flush => 0,
+        }
+    }
+
     /// What the drive is given. Reads and writes are widened to whole sectors, trims narrowed to them; nothing for a flush, and
     /// for a trim of less than a sector.
     pub fn command(&self) -> Option<Command> {
@@ -322,6 +345,23 @@ mod tests {
         #[test]
         fn any_bytes_are_read_refused_or_too_few(bytes in prop::collection::vec(any::<u8>(), 0..80), export_bytes in any::<u64>()) {
             let _ = parse(&bytes, export_bytes);
+        }
+
+        #[test]
+        fn pieces_cover_what_the_whole_covers(offset in 0u64..3 * PIECE_BYTES, bytes in 1u32..5 * PIECE_BYTES as u32, kept in 0usize..3) {
+            let kind = [Kind::Trim, Kind::Zero { keep: false }, Kind::Zero { keep: true }][kept];
+            let whole = Request { kind, cookie: 7, offset, bytes, forced: false };
+            let (mut done, mut sectors) = (0, Vec::new());
+            while done < bytes {
+                let piece = whole.piece(done);
+                prop_assert!(piece.bytes > 0 && u64::from(piece.bytes) <= PIECE_BYTES && piece.offset == offset + u64::from(done));
+                done += piece.bytes;
+                sectors.extend(piece.command().map(|command| (command.sector, command.sector + u64::from(command.sectors))));
+            }
+            prop_assert_eq!(done, bytes);
+            prop_assert!(sectors.windows(2).all(|pair| pair[0].1 == pair[1].0), "none is left out or given twice");
+            let ends = sectors.first().zip(sectors.last()).map(|(first, last)| (first.0, last.1));
+            prop_assert_eq!(ends, whole.command().map(|command| (command.sector, command.sector + u64::from(command.sectors))));
         }
 
         #[test]

@@ -15,6 +15,7 @@ use tinytail_metrics::log::Log;
 use tinytail_metrics::{Measures, Metrics};
 use tinytail_server::address::Address;
 use tinytail_server::data::Data;
+use tinytail_server::limits::{CLIENTS_MAX, PATIENCE_NS};
 use tinytail_server::nbd::Export;
 use tinytail_server::record::Recorder;
 use tinytail_server::server::{Live, Options, Served, Server};
@@ -90,13 +91,28 @@ pub struct Running {
 }
 
 pub fn start(drive: Drive<Watcher>, data: impl Data + Send + 'static, bytes: u64, recorder: Option<Recorder>) -> Running {
+    start_with(drive, data, bytes, |options| options.recorder = recorder)
+}
+
+/// A server with something set for it.
+pub fn start_with(drive: Drive<Watcher>, data: impl Data + Send + 'static, bytes: u64, set: impl FnOnce(&mut Options)) -> Running {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
     let listener = Address::Unix(socket.clone()).listen().unwrap();
     let control = Arc::new(Control::default());
     let switch = Arc::clone(&control);
     let export = Export { bytes, preferred_bytes: 4096 };
-    let options = Options { export, dilation: 1.0, memory_bytes: MEMORY_BYTES, recorder, log: None, notes: Vec::new() };
+    let mut options = Options {
+        export,
+        dilation: 1.0,
+        memory_bytes: MEMORY_BYTES,
+        patience_ns: PATIENCE_NS,
+        clients_max: CLIENTS_MAX,
+        recorder: None,
+        log: None,
+        notes: Vec::new(),
+    };
+    set(&mut options);
     let thread = std::thread::spawn(move || Server::new(drive, Box::new(data), listener, options).unwrap().run(&switch, &Live::default()));
     Running { folder, socket, control, thread }
 }
