@@ -1,6 +1,8 @@
 //! Where a server listens: `unix:PATH` or `tcp:HOST:PORT`.
 
 use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, connect, socket_with};
 use serde::Serialize;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -114,12 +116,21 @@ fn remove_stale(path: &Path) -> Result<(), String> {
     if !metadata.file_type().is_socket() {
         return Err(format!("unix:{}: this file is no socket; expected a name for one to be made", path.display()));
     }
-    match UnixStream::connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+    match try_connect(path) {
+        Err(Errno::CONNREFUSED) => {
             std::fs::remove_file(path).map_err(|error| format!("unix:{}: an old socket can't be removed: {error}", path.display()))
         }
-        _ => Err(format!("unix:{}: a server is listening there already", path.display())),
+        Ok(()) | Err(Errno::AGAIN) => {
+            Err(format!("unix:{}: a server is listening there already; expected a name of its own", path.display()))
+        }
+        Err(error) => Err(format!("unix:{}: the socket that is there can't be looked at: {error}", path.display())),
     }
+}
+
+/// Connects and leaves. A server that has no place for one more client at the moment is not waited for.
+fn try_connect(path: &Path) -> Result<(), Errno> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)
 }
 
 /// A socket on which clients arrive. One in the file system is removed at the end.
@@ -146,24 +157,19 @@ impl Listener {
     /// # Errors
     /// What keeps it from being taken; others may be taken later.
     pub fn accept(&self) -> io::Result<Option<Stream>> {
-        let stream = match self {
-            Self::Unix(listener, _) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
-            Self::Tcp(listener, _) => listener.accept().and_then(|(stream, _)| {
-                stream.set_nodelay(true)?;
-                Ok(Stream::Tcp(stream))
-            }),
+        let socket = match accept_with(self, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            Ok(socket) => socket,
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(error) => return Err(error.into()),
         };
-        match stream {
-            Ok(stream) => {
-                match &stream {
-                    Stream::Unix(stream) => stream.set_nonblocking(true)?,
-                    Stream::Tcp(stream) => stream.set_nonblocking(true)?,
-                }
-                Ok(Some(stream))
+        Ok(Some(match self {
+            Self::Unix(..) => Stream::Unix(socket.into()),
+            Self::Tcp(..) => {
+                let stream = TcpStream::from(socket);
+                stream.set_nodelay(true)?;
+                Stream::Tcp(stream)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
-        }
+        }))
     }
 
     /// Where clients find it.
@@ -290,6 +296,10 @@ mod tests {
         let path = folder.path().join("socket");
         let address = Address::Unix(path.clone());
         let listener = address.listen().unwrap();
+        assert!(address.listen().unwrap_err().contains("a server is listening"));
+        // Also where so many wait to be taken that no more can.
+        let waiting: Vec<_> = std::iter::repeat_with(|| try_connect(&path)).take(5000).take_while(Result::is_ok).collect();
+        assert!(waiting.len() < 5000);
         assert!(address.listen().unwrap_err().contains("a server is listening"));
         drop(listener);
         assert!(!path.exists(), "removed at the end");

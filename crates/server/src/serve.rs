@@ -274,6 +274,8 @@ fn memory(given: Option<u64>) -> Result<usize, ConfigError> {
 }
 
 fn open(spec: &Spec, size_bytes: u64, address: &Address) -> Result<Opened, RunError> {
+    // What another server has is found before anything is made. The socket goes again where something else can't be.
+    let listener = address.listen().map_err(ConfigError::new)?;
     let data: Box<dyn Data> = match &spec.data {
         Some(path) => Box::new(FileData::open(Path::new(path), size_bytes).map_err(ConfigError::new)?),
         None => Box::new(MemoryData::new(size_bytes).map_err(|error| {
@@ -284,7 +286,6 @@ fn open(spec: &Spec, size_bytes: u64, address: &Address) -> Result<Opened, RunEr
     };
     let recorder = spec.record.as_deref().map(|path| Recorder::start(Path::new(path), spec.force)).transpose()?;
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
-    let listener = address.listen().map_err(RunError::Failed)?;
     Ok(Opened { listener, data, recorder, log })
 }
 
