@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shlex
@@ -141,6 +142,8 @@ def serve(
         spec["log"] = {"path": path, "command": _command(spec) + f" --log {shlex.quote(path)}"}
     check_files(spec, log)
     memory.check(spec["device"], spec["design"], words)
+    # What reads the summary at the end is imported before clients can come and take descriptors.
+    importlib.import_module("msgspec")
     control = native.Control()
     serving = native.serving(control)
     return read_as(Served, _wait(serving, control, json.dumps(spec), stop, watch))
@@ -224,6 +227,11 @@ def _wait(
         except KeyboardInterrupt:
             # The way in which it is meant to end, wherever in the loop it comes.
             control.cancel()
+        except BaseException:
+            # What clients have written is made safe, whatever the one who watches has come to.
+            control.cancel()
+            thread.join()
+            raise
     if failures:
         raise failures[0]
     document: dict[str, Any] = json.loads(results[0])

@@ -156,6 +156,28 @@ def test_more_clients_than_descriptors_are_turned_away_and_nothing_is_lost(tmp_p
     assert any("clients can use the drive at a time" in note for note in summary["notes"])
 
 
+def test_who_watches_may_fail_and_the_data_are_safe(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+
+    def watch(_: str, found: dict[str, Any] | None) -> None:
+        if found is not None:
+            with Client(tmp_path / "socket") as client:
+                assert client.ask(WRITE, 0, 4, b"data") == 0
+            raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        tinytail.serve(
+            device="ttflash-small",
+            design="base",
+            size="1M",
+            nbd=f"unix:{tmp_path / 'socket'}",
+            record=trace,
+            watch=watch,
+        )
+    assert not (tmp_path / "socket").exists()
+    assert trace.exists()
+
+
 def test_memory_is_bounded_whatever_clients_leave_unread(tmp_path: Path) -> None:
     size = ("--size", "64M", "--client-memory", "80M")
     with serving(tmp_path, *FAST, *size) as running, ExitStack() as stack:
