@@ -96,12 +96,21 @@ def test_an_address_that_others_reach_is_refused_unless_it_is_asked_for(
     assert "--insecure" in said
 
 
+def cut_and_grow(data: Path) -> None:
+    """Cuts a file to nothing and gives it its size back, when the system's stamps tell it apart."""
+    time.sleep(0.05)
+    size = data.stat().st_size
+    os.truncate(data, 0)
+    os.truncate(data, size)
+
+
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
         (lambda data: data.unlink(), "was removed"),
         (lambda data: os.truncate(data, 5), "has 5 bytes now instead of 67108864"),
         (lambda data: data.rename(data.with_name("other")), "is not there any more"),
+        (lambda data: cut_and_grow(data), "another program changed the file of data"),
     ],
 )
 def test_a_data_file_that_is_harmed_is_noticed_at_the_next_flush(
