@@ -22,7 +22,7 @@ use wording::{At, Error, shown};
 /// The key that chooses among the shapes of a table.
 const TAG: &str = "policy";
 
-/// The most faults that are looked for.
+/// The most faults that are looked for one after the other, and that are told with what was meant.
 const FAULTS_MAX: usize = 100;
 
 /// Decodes a table: the section of this name, or a whole document if the name is empty. Adds what is wrong to `faults`; if
@@ -138,6 +138,9 @@ impl<'a> Decoder<'a> {
     }
 
     fn unknown(&self, at: &At<'a>, key: &str, value: &Value, fields: &[&str]) {
+        if self.found.faults.borrow().len() >= FAULTS_MAX {
+            return self.found.report(&at.path, at.fault("is unknown"));
+        }
         // What is no value at the top is a section.
         let is_section = at.section.is_empty() && value.section().is_some();
         let sections = self.found.sections;

@@ -1,6 +1,7 @@
 //! A document: values in tables, each with its place.
 
 use crate::fault::{ConfigError, Fault, Place};
+use indexmap::IndexMap;
 use serde::Serialize;
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
@@ -112,7 +113,7 @@ impl Value {
 
 /// Values by their keys, in the order of the document.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table(Vec<(String, Value)>);
+pub struct Table(IndexMap<String, Value>);
 
 impl Table {
     /// A table whose values all stand at one place.
@@ -122,11 +123,11 @@ impl Table {
 
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+        self.0.get(key)
     }
 
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
-        self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.0.get_mut(key)
     }
 
     /// Keys and values, in order.
@@ -136,30 +137,23 @@ impl Table {
 
     /// The values, in order, to be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
-        self.0.iter_mut().map(|(_, value)| value)
+        self.0.values_mut()
     }
 
     /// Gives a key another value.
     pub fn set(&mut self, key: &str, value: Value) {
-        match self.0.iter_mut().find(|(name, _)| name == key) {
-            Some((_, held)) => *held = value,
-            None => self.0.push((key.into(), value)),
-        }
+        self.0.insert(key.into(), value);
     }
 
     /// Takes a value out.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
-        let index = self.0.iter().position(|(name, _)| name == key)?;
-        Some(self.0.remove(index).1)
+        self.0.shift_remove(key)
     }
 
     /// The section of this name, made at `place` if there is none.
     pub fn section_mut(&mut self, name: &str, place: &Place) -> &mut Self {
-        let index = self.0.iter().position(|(key, _)| key == name).unwrap_or_else(|| {
-            self.0.push((name.into(), Value { place: place.clone(), data: Data::Table(Self::default()) }));
-            self.0.len() - 1
-        });
-        self.0[index].1.section_mut()
+        let made = || Value { place: place.clone(), data: Data::Table(Self::default()) };
+        self.0.entry(name.into()).or_insert_with(made).section_mut()
     }
 
     /// Adds the values of another table, section by section, in place of those that it has.
@@ -223,7 +217,8 @@ impl Document {
     /// # Errors
     /// Text that is not TOML.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
-        let source = Source { name: name.into(), text };
+        let ends = text.bytes().enumerate().filter_map(|(at, byte)| (byte == b'\n').then_some(at)).collect();
+        let source = Source { name: name.into(), ends };
         let document = DeTable::parse(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             Fault::new("", "", error.message()).at(source.place(start))
@@ -266,15 +261,15 @@ impl Document {
 }
 
 /// A text that is being parsed.
-struct Source<'a> {
+struct Source {
     name: Arc<str>,
-    text: &'a str,
+    /// Where its lines end.
+    ends: Vec<usize>,
 }
 
-impl Source<'_> {
+impl Source {
     fn place(&self, start: usize) -> Place {
-        let before = &self.text.as_bytes()[..start.min(self.text.len())];
-        Place { name: self.name.clone(), line: before.iter().filter(|byte| **byte == b'\n').count() + 1 }
+        Place { name: self.name.clone(), line: self.ends.partition_point(|end| *end < start) + 1 }
     }
 
     fn table(&self, table: &DeTable<'_>) -> Result<Table, ConfigError> {

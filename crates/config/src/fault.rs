@@ -2,9 +2,24 @@
 //! words it.
 
 use crate::document::Document;
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::error::Error;
 use std::fmt::{self, Display};
 use std::sync::Arc;
+
+/// So many faults of a file are shown; others are counted.
+const SHOWN_MAX: usize = 20;
+/// A name or a value of a file is shown with so many characters.
+const CHARACTERS_MAX: usize = 60;
+
+/// A text of a file as messages have it: not longer than a line.
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
+        None => text.into(),
+    }
+}
 
 /// Where a value stands: a line of a file, or the option that gives it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -109,11 +124,11 @@ impl Display for Fault {
             write!(f, "{}: ", self.place)?;
         }
         if !self.section.is_empty() {
-            write!(f, "[{}] ", self.section)?;
+            write!(f, "[{}] ", shortened(&self.section))?;
         }
         match &self.subject {
             Some(subject) => write!(f, "{subject} ")?,
-            None if !self.key.is_empty() => write!(f, "`{}` ", self.key)?,
+            None if !self.key.is_empty() => write!(f, "`{}` ", shortened(&self.key))?,
             None => {}
         }
         f.write_str(&self.found)?;
@@ -129,19 +144,26 @@ impl Display for Fault {
 
 /// Faults that are being collected, one for each key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Faults(Vec<Fault>);
+pub struct Faults {
+    faults: Vec<Fault>,
+    /// Sections, keys and subjects of those that have them.
+    wrong: HashSet<(String, String, Option<String>)>,
+}
 
 impl Faults {
     /// Adds a fault, unless its value or its whole section is known to be wrong: what follows from that says nothing new.
     pub fn push(&mut self, fault: Fault) {
-        let covers = |other: &Fault| match (other.section.as_str(), other.key.as_str()) {
-            ("", "") => false,
-            (section, "") => section == fault.section,
-            _ => (&other.section, &other.key, &other.subject) == (&fault.section, &fault.key, &fault.subject),
-        };
-        if !self.0.iter().any(covers) {
-            self.0.push(fault);
+        let named = |key: &str, subject: Option<String>| (fault.section.clone(), key.to_string(), subject);
+        let section = named("", None);
+        let own = if fault.key.is_empty() { section.clone() } else { named(&fault.key, fault.subject.clone()) };
+        if self.wrong.contains(&section) || self.wrong.contains(&own) {
+            return;
         }
+        // What has no name covers nothing.
+        if !(fault.section.is_empty() && fault.key.is_empty()) {
+            self.wrong.insert(own);
+        }
+        self.faults.push(fault);
     }
 
     /// Refuses a value that is not within bounds.
@@ -163,13 +185,13 @@ impl Faults {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.faults.is_empty()
     }
 
     /// Whether one of them lies in a section, or in one inside it.
     pub fn touch(&self, section: &str) -> bool {
         let inside = |fault: &Fault| fault.section.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        self.0.iter().any(inside)
+        self.faults.iter().any(inside)
     }
 
     /// All of them as an error, if there are any.
@@ -177,7 +199,7 @@ impl Faults {
     /// # Errors
     /// There are.
     pub fn result(self) -> Result<(), ConfigError> {
-        if self.0.is_empty() { Ok(()) } else { Err(ConfigError(self.0)) }
+        if self.faults.is_empty() { Ok(()) } else { Err(ConfigError(self.faults)) }
     }
 }
 
@@ -209,7 +231,7 @@ impl ConfigError {
 }
 
 impl From<Faults> for ConfigError {
-    fn from(Faults(faults): Faults) -> Self {
+    fn from(Faults { faults, .. }: Faults) -> Self {
         Self(faults)
     }
 }
@@ -222,11 +244,42 @@ impl From<Fault> for ConfigError {
 
 impl Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, fault) in self.0.iter().enumerate() {
+        for (index, fault) in self.0.iter().take(SHOWN_MAX).enumerate() {
             write!(f, "{}{fault}", if index > 0 { "\n" } else { "" })?;
         }
-        Ok(())
+        match self.0.len().saturating_sub(SHOWN_MAX) {
+            0 => Ok(()),
+            1 => f.write_str("\nand another fault"),
+            more => write!(f, "\nand {more} more faults"),
+        }
     }
 }
 
 impl Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_fault_covers_what_follows_from_it_and_no_more() {
+        let mut faults = Faults::default();
+        for (section, key) in [("a", "k"), ("a", "k"), ("a", "l"), ("b", ""), ("b", "k"), ("", ""), ("", ""), ("", "k"), ("", "k")] {
+            faults.push(Fault::new(section, key, "is wrong"));
+        }
+        let told = faults.result().unwrap_err().to_string();
+        let expected = ["[a] `k` is wrong", "[a] `l` is wrong", "[b] is wrong", "is wrong", "is wrong", "`k` is wrong"];
+        assert_eq!(told.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn of_many_faults_the_first_are_shown_and_the_others_counted() {
+        for (count, end) in [(20, "`19` is 1"), (21, "and another fault"), (50_000, "and 49980 more faults")] {
+            let mut faults = Faults::default();
+            (0..count).for_each(|key| faults.push(Fault::new("", key.to_string(), "is 1")));
+            let told = faults.result().unwrap_err().to_string();
+            assert!(told.starts_with("`0` is 1\n") && told.ends_with(end) && told.lines().count() <= 21, "{told}");
+        }
+        assert_eq!(Fault::new("", "k".repeat(1000), "is 1").to_string(), format!("`{}...` is 1", "k".repeat(60)));
+    }
+}

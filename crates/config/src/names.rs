@@ -2,8 +2,12 @@
 
 /// The known name that is nearest to `found`, if one is near enough to have been meant.
 pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let distances = known.into_iter().map(|name| (strsim::damerau_levenshtein(found, name), name));
-    let near = |&(distance, name): &(usize, &str)| distance <= 2.max(name.len() / 3) && distance < name.chars().count();
+    let allowed = |name: &str| 2.max(name.len() / 3);
+    // No distance is less than the difference of the lengths. What is much longer costs much to compare.
+    let length = found.chars().count();
+    let known = known.into_iter().filter(|name| length.abs_diff(name.chars().count()) <= allowed(name));
+    let distances = known.map(|name| (strsim::damerau_levenshtein(found, name), name));
+    let near = |&(distance, name): &(usize, &str)| distance <= allowed(name) && distance < name.chars().count();
     distances.min().filter(near).map(|(_, name)| name)
 }
 

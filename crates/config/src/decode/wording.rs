@@ -1,7 +1,7 @@
 //! What is wrong with a value, and where it is: how a decoder's errors become faults.
 
 use crate::document::Value;
-use crate::fault::{Fault, Place};
+use crate::fault::{Fault, Place, shortened};
 use serde::de;
 use std::fmt::{self, Display};
 
@@ -105,10 +105,5 @@ impl<'a> At<'a> {
 
 /// A value as it stands in the file, on one line and shortened.
 pub(super) fn shown(value: Option<&Value>) -> String {
-    const CHARACTERS_MAX: usize = 60;
-    let text = value.map_or_else(String::new, |value| value.plain().to_toml().to_string());
-    match text.char_indices().nth(CHARACTERS_MAX) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
-    }
+    value.map_or_else(String::new, |value| shortened(&value.plain().to_toml().to_string()).into_owned())
 }
