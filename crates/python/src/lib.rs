@@ -10,6 +10,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tinytail_config::Document;
 use tinytail_simulator::aged::{self, Cache};
 use tinytail_simulator::control::{Control as Progress, Phase};
 use tinytail_simulator::image::{self, CreateSpec};
@@ -243,6 +244,12 @@ fn workload(name_or_path: &str, given: Vec<String>) -> PyResult<String> {
     json(&tinytail_workload::describe_with(name_or_path, settings.workload()).map_err(|error| workload_error(&error))?)
 }
 
+#[pyfunction]
+fn workload_check(name_or_path: &str, given: Vec<String>) -> PyResult<()> {
+    let settings = settings(given)?;
+    tinytail_workload::check_with(name_or_path, settings.workload()).map_err(|error| workload_error(&error))
+}
+
 /// How a trace is read and what is done to its requests before it is described.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -299,6 +306,12 @@ fn set_text(path: PathBuf, text: String) {
 fn workload_claims(py: Python<'_>, name_or_path: &str, seed: u64) -> PyResult<String> {
     let check = || Workload::resolve(name_or_path, &TraceOptions::default())?.check_claims(seed);
     json(&py.detach(check).map_err(|error| workload_error(&error))?)
+}
+
+/// Whether a text is TOML, of bounded depth and with numbers of 64 bits.
+#[pyfunction]
+fn toml_check(name: &str, text: &str) -> PyResult<()> {
+    Document::parse(name, text).map(drop).map_err(config_error)
 }
 
 #[pyfunction]
@@ -415,11 +428,13 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(fits, module)?,
         wrap_pyfunction!(workloads, module)?,
         wrap_pyfunction!(workload, module)?,
+        wrap_pyfunction!(workload_check, module)?,
         wrap_pyfunction!(workload_claims, module)?,
         wrap_pyfunction!(trace_info, module)?,
         wrap_pyfunction!(trace_beginning, module)?,
         wrap_pyfunction!(trace_convert, module)?,
         wrap_pyfunction!(config_check, module)?,
+        wrap_pyfunction!(toml_check, module)?,
         wrap_pyfunction!(run, module)?,
         wrap_pyfunction!(cache_list, module)?,
         wrap_pyfunction!(cache_clear, module)?,

@@ -43,7 +43,7 @@ pub use error::{Column, Position, WorkloadError};
 pub use file::SECTIONS;
 pub use locality::{Hottest, LocalitySummary};
 pub use measured::{Measured, MeasuredLatencies};
-pub use read::{read_text, set_text};
+pub use read::{open_file, read_error, read_file, read_text, set_text};
 pub use reading::{Reading, Seen, Watch};
 pub use source::{Arrival, Fitted, Note, Reached, Source, SourceContext};
 pub use streams::{Pacing, Pulses, Rest, Stream, Streams, Timing};
@@ -51,4 +51,6 @@ pub use trace::units::{AddressUnit, Code, DeviceName, Event, OpCodes, SkipFaulty
 pub use trace::{CoarseTimes, Columns, Trace, TraceOptions};
 pub use trace_file::{Converted, Recorded, TraceFile};
 pub use transform::{BurstGap, BurstSummary, Fit, MeanGap, Transform};
-pub use workload::{Description, InputKind, Listing, TRACES_VARIABLE, Workload, check_file, describe, describe_with, list, workload_file};
+pub use workload::{
+    Description, InputKind, Listing, TRACES_VARIABLE, Workload, check_file, check_with, describe, describe_with, list, workload_file,
+};

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WorkloadError;
+use crate::read::{open_file, read_error};
 use crate::text;
 
 /// The word by which standard input is named.
@@ -148,19 +149,7 @@ impl TraceContent {
 
     /// Opens the file at its beginning, and makes sure that it is the one that was opened before.
     pub(crate) fn open(&self) -> io::Result<WatchedFile> {
-        // A pipe must not be opened: that waits for a writer.
-        let kind = std::fs::metadata(&self.opened)?.file_type();
-        let what = match () {
-            () if kind.is_file() => None,
-            () if kind.is_dir() => Some("a folder"),
-            () if kind.is_fifo() => Some("a pipe, which can be read only once"),
-            () if kind.is_socket() => Some("a socket"),
-            () => Some("a device"),
-        };
-        if let Some(what) = what {
-            return Err(io::Error::other(format!("this is {what}; expected a trace file")));
-        }
-        let file = File::open(&self.opened)?;
+        let file = open_file(&self.opened, "a trace file")?;
         let now = Identity::of(&file.metadata()?);
         let identity = self.seen.first(&self.opened, now);
         if let Some(change) = identity.change(&now) {
@@ -206,7 +195,7 @@ impl Read for WatchedFile {
         if self.watch.is_cancelled() {
             return Err(io::Error::other(Stopped));
         }
-        let read = self.file.read(buffer)?;
+        let read = self.file.read(buffer).map_err(read_error)?;
         self.watch.read_bytes.fetch_add(read as u64, Ordering::Relaxed);
         if read == 0
             && !buffer.is_empty()

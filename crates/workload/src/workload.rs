@@ -142,6 +142,37 @@ pub fn describe_with(name_or_path: &str, given: &[Given]) -> Result<Description,
     describe(Text { path: base, text: &content })
 }
 
+/// Checks a named workload or a workload file, and that the traces which it plays are there, without opening them.
+///
+/// # Errors
+/// As for [`describe_with`]; a trace that is not there.
+pub fn check_with(name_or_path: &str, given: &[Given]) -> Result<(), WorkloadError> {
+    let (base, multiplier) = split_multiplier(name_or_path)?;
+    let check = |text: Text<'_>, folder: Option<&Path>| {
+        let files = match text.workload(given, multiplier)?.table {
+            Table::Trace(trace) => vec![trace.file],
+            Table::Tenants(tenants) => tenants.into_iter().map(|(_, trace, _)| trace.file).collect(),
+            Table::Profile { .. } | Table::Synthetic(_) | Table::Threads(_) => Vec::new(),
+        };
+        let traces = traces_folder();
+        files.iter().try_for_each(|file| find_trace(base, file, folder, traces.as_deref()).map(drop))
+    };
+    if let Some(text) = embedded_named(base) {
+        return check(text, None);
+    }
+    let path = Path::new(base);
+    if !is_there(path) {
+        return Err(unknown(base));
+    }
+    let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
+    check(Text { path: base, text: &content }, path.parent())
+}
+
+/// The folder with the traces of named workloads, if one is named.
+fn traces_folder() -> Option<PathBuf> {
+    std::env::var_os(TRACES_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}
+
 /// The file of a named workload, or a workload file, with the values that are given beside it in their places.
 ///
 /// # Errors
@@ -234,11 +265,10 @@ impl Workload {
     /// # Errors
     /// As [`Workload::resolve`], a value that does not fit, and an interruption.
     pub fn resolve_watched(name_or_path: &str, options: &TraceOptions, given: &[Given], reading: &Reading) -> Result<Self, WorkloadError> {
-        let traces = std::env::var_os(TRACES_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
         if reading.spooled.is_some() {
             return Self::of_trace(name_or_path, options, given, reading);
         }
-        Self::resolve_with(name_or_path, options, traces.as_deref(), given, reading)
+        Self::resolve_with(name_or_path, options, traces_folder().as_deref(), given, reading)
     }
 
     /// As [`Workload::resolve`], with the folder of the traces given.

@@ -10,7 +10,10 @@ from typing import Any
 
 from tinytail.engine import arguments, native
 from tinytail.errors import ConfigError, UsageError
-from tinytail.files.text import TABLE_MIB_MAX, json_text, read_text
+from tinytail.files.text import MIB, json_text, read_text
+
+# Many reads of every page of a block.
+TIMES_BYTES_MAX = 16 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def read_page_times(file: str | os.PathLike[str]) -> list[tuple[int, float]]:
     """
     path = arguments.file(file)
     try:
-        lines = read_text(path, TABLE_MIB_MAX).splitlines()
+        lines = read_text(path, TIMES_BYTES_MAX).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise ConfigError(f"{path}: {reason}") from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tinytail.engine.results import Series
 from tinytail.errors import ResultsError, UsageError
+from tinytail.files.regular import check_file
 from tinytail.inputs.libraries import library, require
 
 if TYPE_CHECKING:
@@ -156,9 +157,11 @@ def _requests(results: Sequence[DesignResult], pa: Any) -> Any:
                 f"{result.design}: {why}; compare(..., log=FILE) keeps the requests of a run"
             )
         try:
+            check_file(log.path)
             table = parquet.read_table(log.path, memory_map=True)
         except (OSError, pa.ArrowInvalid) as error:
-            raise ResultsError(f"{log.path}: {error}") from error
+            said = error.strerror if isinstance(error, OSError) else None
+            raise ResultsError(f"{log.path}: {said or error}") from error
         design = pa.DictionaryArray.from_arrays(
             pa.nulls(len(table), pa.int32()).fill_null(0), [result.design]
         )

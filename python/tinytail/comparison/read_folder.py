@@ -25,7 +25,7 @@ from tinytail.comparison.write_folder import (
 from tinytail.engine import native
 from tinytail.engine.options import RequestTimelinesSpec, RunSpec, TraceOptions, Transform
 from tinytail.errors import ResultsError, UsageError, suggestion
-from tinytail.files.text import RESULTS_MIB_MAX, read_text
+from tinytail.files.text import RESULTS_BYTES_MAX, read_text
 from tinytail.inputs import tables
 from tinytail.inputs.names import without_multiplier
 
@@ -113,7 +113,7 @@ class KeptResults:
 
     def geometry(self) -> Geometry:
         """Where the device's planes lie."""
-        document = json.loads(read_text(Path(self.path, RESULTS), RESULTS_MIB_MAX))
+        document = json.loads(read_text(Path(self.path, RESULTS), RESULTS_BYTES_MAX))
         values = {
             setting["key"]: int(setting["value"])
             for item in document["configuration"]

@@ -11,7 +11,7 @@ from tinytail.comparison.result import SCHEMA_VERSION, Comparison
 from tinytail.engine import arguments
 from tinytail.errors import ResultsError
 from tinytail.files.schema import read_schema
-from tinytail.files.text import RESULTS_MIB_MAX, read_text
+from tinytail.files.text import RESULTS_BYTES_MAX, read_text
 
 # Of a value that should not be in a file of results, only the beginning is shown.
 FAULT_CHARACTERS_MAX = 200
@@ -35,7 +35,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """As `read_results`, the document that the file holds."""
     path = arguments.file(path)
     try:
-        text = read_text(path, RESULTS_MIB_MAX)
+        text = read_text(path, RESULTS_BYTES_MAX)
         document: dict[str, Any] = json.loads(
             text, parse_int=_whole, parse_float=_finite, parse_constant=_finite
         )

@@ -23,7 +23,8 @@ from tinytail.engine import arguments, native
 from tinytail.engine.options import LogSpec, RequestTimelinesSpec, RunSpec
 from tinytail.errors import OutputError, UsageError
 from tinytail.files import whole
-from tinytail.files.text import RESULTS_MIB_MAX, json_text, read_text
+from tinytail.files.regular import open_file
+from tinytail.files.text import RESULTS_BYTES_MAX, json_text, read_text
 from tinytail.inputs import tables
 from tinytail.inputs.names import part_of_file_name, without_multiplier
 
@@ -70,7 +71,7 @@ def folder_names(designs: Iterable[str]) -> dict[str, str]:
 def fingerprint(path: Path) -> dict[str, int]:
     """The size of a file and a checksum (CRC-32) of its content."""
     checksum, size = 0, 0
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while chunk := file.read(CHUNK_BYTES):
             checksum = zlib.crc32(chunk, checksum)
             size += len(chunk)
@@ -337,7 +338,7 @@ def read_manifest(folder: Path) -> Any:
         OSError: it cannot be read.
         ValueError, RecursionError: it is no JSON.
     """
-    return json.loads(read_text(folder / MANIFEST, RESULTS_MIB_MAX))
+    return json.loads(read_text(folder / MANIFEST, RESULTS_BYTES_MAX))
 
 
 def _manifest(target: Path) -> dict[str, Any] | None:

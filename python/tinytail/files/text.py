@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+from tinytail import units
+from tinytail.files.regular import open_file
+
 _Kind = TypeVar("_Kind")
 
 MIB = 1 << 20
 # The JSON of a comparison has series of each design.
-RESULTS_MIB_MAX = 256
-TABLE_MIB_MAX = 16
+RESULTS_BYTES_MAX = 256 * MIB
+# What people write: the engine reads no more of a file either.
+WRITTEN_BYTES_MAX = MIB // 4
+CHUNK_BYTES = MIB
 
 
-def read_text(path: str | Path, mib_max: int) -> str:
-    """The text of a file.
+def read_text(path: str | Path, bytes_max: int) -> str:
+    """The text of a file. It takes the memory that the text needs.
 
     Raises:
-        OSError: it cannot be read, is a folder, or is too long; `strerror` says which.
+        OSError: it cannot be read, is no regular file, or is too long; `strerror` says which.
         UnicodeDecodeError: it is no UTF-8.
     """
-    with Path(path).open("rb") as file:
-        content = file.read(mib_max * MIB + 1)
-    if len(content) > mib_max * MIB:
-        raise OSError(0, f"it is longer than {mib_max} MiB, or has no end")
+    content = bytearray()
+    with open_file(path) as file:
+        try:
+            while chunk := os.read(file.fileno(), CHUNK_BYTES):
+                content += chunk
+                if len(content) > bytes_max:
+                    raise OSError(errno.EFBIG, f"it is longer than {units.memory(bytes_max)}")
+        except BlockingIOError as error:
+            # Some files of the kernel, such as /proc/kmsg, are regular ones by their kind.
+            raise OSError(error.errno, "it has no end: the system adds to it") from error
     return content.decode("utf-8-sig")
 
 

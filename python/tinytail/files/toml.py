@@ -1,10 +1,29 @@
-"""Writes TOML: tables of what JSON can hold."""
+"""Reads TOML, and writes it: tables of what JSON can hold."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping
 from typing import Any
+
+from tinytail import _native
+from tinytail.errors import ConfigError
+
+
+def loads(name: str, text: str) -> dict[str, Any]:
+    """What a text says that is a file's, or stands for one.
+
+    Raises:
+        ConfigError: it is no TOML, is nested too deep, or has a number that is too large; says
+            where. The library would take long for the one, and fail in its own way for the others.
+    """
+    _native.toml_check(name, text)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # The engine knows the next version of TOML too.
+        raise ConfigError(f"{name}: {error}") from error
 
 
 def dumps(document: Mapping[str, Any]) -> str:

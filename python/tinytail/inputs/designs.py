@@ -148,10 +148,8 @@ def refuses(design: str, word: str) -> bool:
 
 def _toml(value: str) -> str:
     """A value as a file has it: a word may be given without its quotation marks."""
-    import tomllib
-
     try:
-        tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError:
+        toml.loads("", f"value = {value}")
+    except ConfigError:
         return toml.value(value)
     return value

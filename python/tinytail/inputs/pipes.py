@@ -32,7 +32,7 @@ def is_pipe(name: str) -> bool:
         mode = Path(name).stat().st_mode
     except (OSError, ValueError):
         return False
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    return stat.S_ISFIFO(mode)
 
 
 def is_trace(workload: str) -> bool:

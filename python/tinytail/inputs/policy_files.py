@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tinytail.files.text import TABLE_MIB_MAX, read_text
+from tinytail.errors import ConfigError
+from tinytail.files import toml
+from tinytail.files.text import WRITTEN_BYTES_MAX, read_text
 from tinytail.inputs import tables
 
 
@@ -55,15 +56,15 @@ def _document(part: str) -> Any:
         return _parsed(tables.read_table_text(part))
     # What is wrong with a file, the engine says.
     try:
-        return _parsed(read_text(part, TABLE_MIB_MAX))
+        return _parsed(read_text(part, WRITTEN_BYTES_MAX))
     except (OSError, UnicodeDecodeError):
         return None
 
 
 def _parsed(text: str) -> Any:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        return toml.loads("", text)
+    except ConfigError:
         return None
 
 

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import tempfile
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +20,8 @@ from tinytail.engine.declared import values
 from tinytail.engine.options import RunOptions, RunSpec, TraceOptions, Transform
 from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
 from tinytail.files import toml
+from tinytail.files.regular import open_file
+from tinytail.files.text import WRITTEN_BYTES_MAX, read_text
 from tinytail.inputs import libraries, tables
 from tinytail.inputs.names import part_of_file_name
 from tinytail.reproduction import certified
@@ -252,7 +253,7 @@ def _content(workload: str) -> list[str]:
     found = [_file_digest(path)]
     if path.suffix == ".toml":
         folders = [path.parent, Path(os.environ.get(TRACES) or path.parent)]
-        for name in _named_files(tomllib.loads(path.read_text("utf-8"))):
+        for name in _named_files(toml.loads(str(path), read_text(path, WRITTEN_BYTES_MAX))):
             found += [_file_digest(place / name) for place in folders if (place / name).is_file()]
     return found
 
@@ -268,7 +269,7 @@ def _named_files(table: Mapping[str, Any]) -> list[str]:
 
 
 def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

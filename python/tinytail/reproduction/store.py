@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from tinytail.comparison.result import DesignResult
 from tinytail.engine.cache import user_folder
+from tinytail.files.text import RESULTS_BYTES_MAX, read_text
 from tinytail.reproduction import logs
 
 _Kept = TypeVar("_Kept")
@@ -52,8 +53,8 @@ class Store:
         if self.fresh and key not in self.made:
             return None
         try:
-            return read(json.loads(self._file(key).read_text("utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):
+            return read(json.loads(read_text(self._file(key), RESULTS_BYTES_MAX)))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def put(self, key: str, document: dict[str, Any]) -> None:

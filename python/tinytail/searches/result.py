@@ -21,6 +21,7 @@ from tinytail.comparison.result import (
 from tinytail.engine import arguments, catalog, native
 from tinytail.engine.options import RunSpec
 from tinytail.errors import OutputError, UsageError, suggestion
+from tinytail.files.text import WRITTEN_BYTES_MAX, read_text
 from tinytail.files.whole import FileOutput
 from tinytail.inputs.libraries import library, require
 from tinytail.searches.goals import Goals, fronts
@@ -198,7 +199,7 @@ class Search:
         try:
             into.mkdir(parents=True, exist_ok=True)
             for old in into.glob("front-*.toml"):
-                if old.read_text("utf-8").startswith(f"# {FOUND}"):
+                if read_text(old, WRITTEN_BYTES_MAX).startswith(f"# {FOUND}"):
                     old.unlink()
         except (OSError, UnicodeDecodeError) as error:
             said = error.strerror if isinstance(error, OSError) else "it is no text"

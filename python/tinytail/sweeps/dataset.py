@@ -23,7 +23,8 @@ from urllib.parse import quote
 from tinytail.engine import native
 from tinytail.errors import OutputError, ResultsError, UsageError
 from tinytail.files import whole
-from tinytail.files.text import json_text
+from tinytail.files.regular import check_file, open_file
+from tinytail.files.text import RESULTS_BYTES_MAX, json_text, read_text
 from tinytail.inputs.libraries import library
 from tinytail.sweeps.axes import Axis, Grid
 from tinytail.sweeps.plan import Plan
@@ -96,7 +97,7 @@ def read_definition(folder: str | os.PathLike[str]) -> Definition:
     """
     path = Path(folder) / MANIFEST
     try:
-        document = json.loads(path.read_text("utf-8"))
+        document = json.loads(read_text(path, RESULTS_BYTES_MAX))
         if document["schema_version"] != SCHEMA_VERSION:
             raise ResultsError(
                 f"{path}: its schema is version {document['schema_version']}, and this program "
@@ -122,7 +123,7 @@ def read_definition(folder: str | os.PathLike[str]) -> Definition:
         raise ResultsError(f"{folder} holds no sweep: there is no {MANIFEST}") from None
     except OSError as error:
         raise ResultsError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ResultsError(f"{path} is damaged: {error}") from error
 
 
@@ -185,7 +186,10 @@ class Dataset:
             )
 
     def _open(self) -> None:
-        self._journal = (self._folder / JOURNAL).open("a+b", buffering=0)
+        path = self._folder / JOURNAL
+        if path.exists():
+            check_file(path)
+        self._journal = path.open("a+b", buffering=0)
         try:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -356,15 +360,18 @@ def _journal(folder: Path) -> Iterator[dict[str, Any]]:
     """What the journal has; the last line may be a part of one."""
     path = folder / JOURNAL
     try:
-        content = path.read_bytes()
+        with open_file(path) as file:
+            content = file.read()
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise ResultsError(f"cannot read {path}: {error.strerror}") from error
     for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
         try:
             record = json.loads(line)
             if not set(RECORD) <= set(record):
                 raise ValueError("it is no point")
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise ResultsError(
                 f"{path}, line {number}, is damaged: {error}. Without the line its point is run "
                 "again"
@@ -396,7 +403,13 @@ def _read(folder: Path, axes: Sequence[Axis], names: Sequence[str]) -> Any:
 
 
 def _parts(folder: Path) -> list[Path]:
-    return sorted((folder / POINTS).glob("design=*/*.parquet"))
+    found = sorted((folder / POINTS).glob("design=*/*.parquet"))
+    for path in found:
+        try:
+            check_file(path)
+        except OSError as error:
+            raise ResultsError(f"cannot read {path}: {error.strerror}") from error
+    return found
 
 
 def _schema(axes: Sequence[Axis]) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tinytail.errors import UsageError, suggestion
-from tinytail.files.text import TABLE_MIB_MAX, read_text
+from tinytail.errors import ConfigError, UsageError, suggestion
+from tinytail.files import toml
+from tinytail.files.text import WRITTEN_BYTES_MAX, read_text
 from tinytail.sweeps.plan import AXIS_OPTIONS, NAMED, Plan, plan
 
 T = TypeVar("T")
@@ -42,13 +42,13 @@ def read_call(path: str | os.PathLike[str], make: Callable[..., T], more: Sequen
     name = os.fspath(path)
     keys = (*more, *_PLAN, *AXIS_OPTIONS)
     try:
-        document = tomllib.loads(read_text(name, TABLE_MIB_MAX))
+        document = toml.loads(name, read_text(name, WRITTEN_BYTES_MAX))
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: byte {error.start + 1} is no UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{name}: {error}") from error
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
     for key in document:
         if key not in keys:
             raise UsageError(f'{name}: "{key}" is unknown{suggestion(key, keys)}')

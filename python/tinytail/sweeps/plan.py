@@ -19,6 +19,7 @@ from tinytail.engine.declared import divided
 from tinytail.engine.jobs import cpu_count
 from tinytail.engine.options import RunOptions, RunSpec, TraceOptions, Transform
 from tinytail.errors import ConfigError, TinytailError, UsageError, suggestion
+from tinytail.files.regular import open_file
 from tinytail.files.schema import read_schema
 from tinytail.inputs import conflicts, pipes, policy_files, tables
 from tinytail.inputs.designs import designs_or_own, refuses
@@ -543,5 +544,5 @@ def _of_axes(
 
 
 def _digest(path: str) -> str:
-    with Path(path).open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()[:32]

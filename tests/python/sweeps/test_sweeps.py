@@ -571,7 +571,7 @@ def test_a_file_says_a_sweep_and_names_what_lies_beside_it(
     assert len(tinytail.read_sweep(tmp_path / "out")) == 4
     for text, said in (
         ("axis = 1\n", '"axis" is unknown; did you mean "axes"?'),
-        ("device = \n", "Invalid value (at line 1, column 10)"),
+        ("device = \n", "s.toml:1: string values must be quoted"),
         ('device = "ttflash-small"\n', "there is no [axes]"),
     ):
         file.write_text(text)

@@ -9,7 +9,7 @@ use tinytail_core::techniques::outside::{Entry, Reader};
 use tinytail_policies::fault::{Fault, watched};
 use tinytail_policies::library::{Compiled, function};
 use tinytail_policies::outside::{Levels, Outside};
-use tinytail_workload::read_text;
+use tinytail_workload::{read_file, read_text};
 
 mod layout;
 mod plain;
@@ -17,6 +17,9 @@ mod view;
 
 pub(crate) use layout::policy_layout;
 pub(crate) use view::{Column, Read, View, Waiting};
+
+/// The longest library: what is in it is held while its digest is made.
+const LIBRARY_BYTES_MAX: u64 = 256 << 20;
 
 /// What reads files of policies in this program.
 pub(crate) struct Files;
@@ -58,7 +61,7 @@ impl Reader for Files {
         let bytes = if is_python(file) {
             read_text(Path::new(file)).map(String::into_bytes)
         } else if is_library(file) {
-            std::fs::read(file)
+            read_file(Path::new(file), "a library", LIBRARY_BYTES_MAX)
         } else {
             return Err("policies stand in Python (.py) or in libraries (.so)".into());
         };

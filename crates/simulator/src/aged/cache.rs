@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tinytail_core::drive::Drive;
 use tinytail_core::observe::Observer;
+use tinytail_workload::open_file;
 
 const SUFFIX: &str = "aged";
 const UNFINISHED: &str = ".unfinished-";
@@ -63,7 +64,7 @@ impl Cache {
     /// Looks for an entry and notes its use. One that can't be read is taken for none.
     pub fn find(&self, key: &str) -> Found {
         let path = self.path(key);
-        let Ok(file) = File::open(&path) else { return Found::Nothing };
+        let Ok(file) = open(&path) else { return Found::Nothing };
         match file.try_clone().and_then(|file| Entry::open(file, true)) {
             Ok(Some(entry)) => {
                 // The time of the last change is that of the last use; a folder that is not ours keeps the old one.
@@ -107,7 +108,7 @@ impl Cache {
             file: path.file_name().unwrap_or_default().to_string_lossy().into(),
             bytes,
             used_unix_s: seconds(used),
-            header: File::open(&path).and_then(|file| Entry::open(file, false)).ok().flatten().map(|entry| entry.header),
+            header: open(&path).and_then(|file| Entry::open(file, false)).ok().flatten().map(|entry| entry.header),
         });
         listed.collect()
     }
@@ -175,8 +176,12 @@ impl Cache {
     }
 }
 
+fn open(path: &Path) -> io::Result<File> {
+    open_file(path, "an aged drive")
+}
+
 fn is_abandoned(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+    let Ok(file) = open(path) else { return false };
     let changed = file.metadata().and_then(|metadata| metadata.modified());
     let is_old = changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age >= LOCKED_AFTER));
     is_old && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()

@@ -20,6 +20,7 @@ use tinytail_core::drive::Drive;
 use tinytail_core::image::{Layout, LoadError, Sink, Source};
 use tinytail_core::observe::Observer;
 use tinytail_core::precondition::Aged;
+use tinytail_workload::{open_file, read_error};
 use zstd::stream::read::Decoder;
 
 mod create;
@@ -79,12 +80,9 @@ impl Image {
     /// A file that can't be read, is no image, is of another version, is cut off, too long or damaged.
     pub fn open(path: &str) -> Result<Self, ConfigError> {
         let refuse = |error: io::Error| ConfigError::new(format!("{path}: {error}"));
-        let file = File::open(path).map_err(refuse)?;
-        let metadata = file.metadata().map_err(refuse)?;
-        if metadata.is_dir() {
-            return Err(ConfigError::new(format!("{path}: this is a folder; expected an image")));
-        }
-        Self::read(path, file, metadata.len())
+        let file = open_file(Path::new(path), "an image").map_err(refuse)?;
+        let bytes = file.metadata().map_err(refuse)?.len();
+        Self::read(path, file, bytes)
     }
 }
 
@@ -95,9 +93,9 @@ impl<R: Read> Image<R> {
     /// As for `open`.
     pub fn read(name: &str, mut reader: R, bytes: u64) -> Result<Self, ConfigError> {
         let refuse = |what: String| ConfigError::new(format!("{name}: {what}"));
-        let read_error = |error: io::Error| refuse(error.to_string());
+        let unread = |error: io::Error| refuse(read_error(error).to_string());
         let mut prefix = Vec::new();
-        reader.by_ref().take(PREFIX_BYTES).read_to_end(&mut prefix).map_err(read_error)?;
+        reader.by_ref().take(PREFIX_BYTES).read_to_end(&mut prefix).map_err(unread)?;
         let known = prefix.len().min(MAGIC.len());
         if prefix.is_empty() || prefix[..known] != MAGIC[..known] {
             return Err(refuse("this is no tinytail image".into()));
@@ -119,7 +117,7 @@ impl<R: Read> Image<R> {
             return Err(damaged("its header is longer than any"));
         }
         let mut header = Vec::new();
-        reader.by_ref().take(header_bytes.into()).read_to_end(&mut header).map_err(read_error)?;
+        reader.by_ref().take(header_bytes.into()).read_to_end(&mut header).map_err(unread)?;
         let all = (PREFIX_BYTES + u64::from(header_bytes)).saturating_add(contents_bytes);
         if header.len() < header_bytes as usize {
             return Err(cut_off(bytes, ""));

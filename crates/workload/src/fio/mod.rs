@@ -16,11 +16,11 @@ mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use crate::file::{CheckedFile, Table, Text};
+use crate::read::open_file;
 use crate::synthetic::Synthetic;
 use crate::text::quoted;
 use crate::transform::Transform;
@@ -41,7 +41,7 @@ pub(crate) fn is_job_file(path: &Path) -> bool {
 pub(crate) fn is_io_log(path: &Path) -> bool {
     const FIRST: &[u8] = b"fio version";
     let mut start = [0; FIRST.len()];
-    is_job_file(path) && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == FIRST
+    is_job_file(path) && open_file(path, "a file").and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == FIRST
 }
 
 /// A value of a job, and where it was given.
