@@ -180,7 +180,7 @@ class Plan(ComparisonOptions):
             strict=self.strict,
         )
         if not pipes.is_trace(self.workload):
-            catalog.describe_workload(self.workload, settings=self.settings)
+            catalog.check_workload(self.workload, self.settings)
         conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
         if self.out is not None:
             check_folder(self.out)

@@ -304,6 +304,16 @@ def describe_workload(name: str | os.PathLike[str], *, settings: Sequence[str] =
     return _description(_native.workload(arguments.name("workload", name), list(settings)))
 
 
+def check_workload(name: str, settings: Sequence[str] = ()) -> None:
+    """Makes sure that a workload is right, and that the traces which its file names are there.
+
+    Raises:
+        WorkloadError: there is no such workload or trace, or its file or a value is faulty.
+        ConfigError: a value of no section that there is.
+    """
+    _native.workload_check(name, list(settings))
+
+
 def file_text(kind: Kind, name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> str:
     """A device, a design as composed, or a workload as the text of a file that says the same.
 

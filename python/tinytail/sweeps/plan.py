@@ -229,7 +229,7 @@ class Plan:
                         f"{spec.design} can't run on {spec.device}: {fit.refusal.message}."
                     )
             if not pipes.is_trace(spec.workload):
-                catalog.describe_workload(spec.workload, settings=spec.settings)
+                catalog.check_workload(spec.workload, spec.settings)
         except TinytailError as error:
             return _of_axes(error, values, self.designs)
         return None

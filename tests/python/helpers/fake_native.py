@@ -331,6 +331,9 @@ class FakeNative:
     def workload(self, name: str, _given: Sequence[str] = ()) -> str:
         return self._description(name, ["act", "dtrs"], "workload")
 
+    def workload_check(self, name: str, given: Sequence[str]) -> None:
+        self.workload(name, given)
+
     def trace_info(self, path: str, inspection_json: str, control: FakeControl) -> str:
         control.now = ("reading", 5, 10)
         inspection = json.loads(inspection_json)

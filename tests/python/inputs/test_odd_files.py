@@ -98,3 +98,15 @@ def test_a_small_file_takes_little_memory(folder: Path) -> None:
     file.write_text("xx" * MIB)
     with pytest.raises(OSError, match="it is longer than 1024 KiB"):
         read_text(file, MIB)
+
+
+def test_a_missing_trace_is_said_once_before_anything_runs(
+    command: RunCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TINYTAIL_TRACES", raising=False)
+    words = ("base", "ttflash", "--device", "ttflash-256g", "--workload", "dtrs")
+    outcome = command("compare", *words, "--report", "r.html", "--json", "j")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("set the environment variable TINYTAIL_TRACES") == 1
+    assert not Path("r.html").exists()
+    assert not Path("j").exists()
