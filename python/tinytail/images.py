@@ -66,7 +66,7 @@ def create_image(
     )
     read = conflicts.files_read(device=spec.device, designs=[spec.design], workload=spec.workload)
     conflicts.check([("OUT", spec.out)], read)
-    FileOutput(spec.out, "OUT", "an image").check()
+    FileOutput(spec.out, "OUT", "an image", regular=True).check()
     memory.check(spec.device, spec.design, spec.settings)
     with spooled(spec.workload, spec.trace, progress) as content:
         spec = replace(spec, spooled=content)

@@ -11,9 +11,9 @@ from tinytail.analysis.view import page_layout_view, rate_matching_view, rotatio
 from tinytail.cli.codes import OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath, PositiveOrNone
 from tinytail.cli.function import Given, command_of
-from tinytail.errors import OutputError
+from tinytail.errors import TinytailError
 from tinytail.inputs import conflicts
-from tinytail.pictures import check_figures, write_figures
+from tinytail.pictures import check_figures, drawing, write_figures
 from tinytail.terminal.console import checked_output, print_error, show_results
 
 analyze = App(name="analyze", help="Work out what follows from a device without running it.")
@@ -49,11 +49,12 @@ def analyze_rate_matching_command(
     found = analyze_rate_matching(**given)
     done = show_results(output, found.to_json, lambda _: rate_matching_view(found))
     if figures is not None:
-        from tinytail.pictures import paper
-
         try:
-            write_figures(figures, paper.draw_rate_matching(found))
-        except OutputError as error:
+            with drawing():
+                from tinytail.pictures import paper
+
+                write_figures(figures, paper.draw_rate_matching(found))
+        except TinytailError as error:
             print_error(str(error))
             done = False
     return OK if done else RUN_FAILED

@@ -20,7 +20,7 @@ from tinytail.terminal.console import (
     console_beside,
     print_error,
     stderr,
-    write_output,
+    tell,
 )
 from tinytail.terminal.progress import reporter
 from tinytail.terminal.table import list_table
@@ -58,13 +58,14 @@ def bench(
         jobs, finished = benches.run(names, progress)
     done = [job.result for job in jobs if job.result is not None]
     partial = len(done) < len(names)
-    problem = write_output(output, lambda: benches.to_json(done, partial=partial))
+    problems = tell(
+        output, lambda: benches.to_json(done, partial=partial), lambda _: bench_view(done)
+    )
     console = console_beside(output)
-    console.print(bench_view(done))
     for case in done:
         if case.get("room_percent"):
             console.print(rooms_line(case), markup=False, soft_wrap=True)
-    errors = [] if problem is None else [str(problem)]
+    errors = [str(problem) for problem in problems]
     if finished:
         errors += [kind_of(job.error)[1] for job in jobs if job.error is not None]
     else:

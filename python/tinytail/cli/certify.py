@@ -13,13 +13,7 @@ from tinytail.cli.codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath
 from tinytail.cli.function import Given, command_of
 from tinytail.inputs import conflicts
-from tinytail.terminal.console import (
-    checked_output,
-    console_beside,
-    print_error,
-    stderr,
-    write_output,
-)
+from tinytail.terminal.console import checked_output, print_error, stderr, tell
 from tinytail.terminal.progress import reporter
 
 certify = App(name="certify", help="Rate drives as a certification test does.")
@@ -47,14 +41,16 @@ def act(given: Given, *, json: JsonPath = None, details: bool = False) -> int:
         plan = replace(plan, jobs=fit.jobs)
     with reporter(stderr()) as report:
         certification = execute(plan, report)
-    problem = write_output(output, certification.to_json)
-    console = console_beside(output)
-    console.print(certification_view(certification, console.width, details=details))
+    problems = tell(
+        output,
+        certification.to_json,
+        lambda console: certification_view(certification, console.width, details=details),
+    )
     for message, names in _by_message(certification).items():
         print_error(f"{', '.join(names)}: {message}")
-    if problem is not None:
+    for problem in problems:
         print_error(str(problem))
-    return _code(certification, failed=problem is not None)
+    return _code(certification, failed=bool(problems))
 
 
 def _by_message(certification: Certification) -> dict[str, list[str]]:

@@ -29,17 +29,11 @@ from tinytail.comparison.run import execute
 from tinytail.comparison.view import verdict_view
 from tinytail.engine.arguments import state_from_words
 from tinytail.engine.declared import values
-from tinytail.errors import OutputError
+from tinytail.errors import OutputError, TinytailError
 from tinytail.inputs.designs import designs_or_own
 from tinytail.pictures import Pictures
 from tinytail.terminal.bars import can_draw
-from tinytail.terminal.console import (
-    checked_output,
-    console_beside,
-    print_error,
-    stderr,
-    write_output,
-)
+from tinytail.terminal.console import View, checked_output, print_error, stderr, tell
 from tinytail.terminal.progress import reporter
 
 if TYPE_CHECKING:
@@ -117,28 +111,30 @@ def compare(
     output = checked_output(json)
     pictures = Pictures(report, figures)
     pictures.check()
-    fit = plan.fit()
+    fit = plan.fit(pictures.size_bytes)
     if fit.note is not None:
         _note(fit.note)
         plan = replace(plan, jobs=fit.jobs)
     with reporter(stderr()) as progress:
         comparison = execute(plan, progress, _note)
-    write_error = write_output(output, comparison.to_json)
-    console = console_beside(output)
-    console.print(verdict_view(comparison, console.width, unicode=can_draw(console)))
+    views: list[View] = [
+        lambda console: verdict_view(comparison, console.width, unicode=can_draw(console))
+    ]
     if details:
-        console.print(Group(Text(), comparison_view(comparison, console.width)))
-    errors = [] if write_error is None else [write_error]
+        views.append(lambda console: Group(Text(), comparison_view(comparison, console.width)))
+    errors: list[TinytailError] = [*tell(output, comparison.to_json, *views)]
     if comparison.out is not None and comparison.out.error is not None:
         errors.append(OutputError(comparison.out.error))
-    return _report_outcome(comparison, errors + pictures.write(comparison))
+    if comparison.results:
+        errors += pictures.write(comparison)
+    return _report_outcome(comparison, errors)
 
 
 def _note(what: str) -> None:
     stderr().print(f"note: {what}", soft_wrap=True, markup=False)
 
 
-def _report_outcome(comparison: Comparison, write_errors: Sequence[OutputError]) -> int:
+def _report_outcome(comparison: Comparison, write_errors: Sequence[TinytailError]) -> int:
     designs_by_message: dict[str, list[str]] = {}
     for error in comparison.errors:
         designs_by_message.setdefault(error.message, []).append(error.design)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from tinytail.cli.codes import INTERRUPTED
+from tinytail.cli.codes import INTERRUPTED, RUN_FAILED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,6 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
+    except (ImportError, MemoryError) as error:
+        # With little memory, libraries fail when they are loaded, in their own words.
+        said = str(error) or "there is not enough memory"
+        print(f"error: it cannot go on: {said}", file=sys.stderr)  # noqa: T201
+        return RUN_FAILED
     finally:
         # The interpreter remembers an interrupt that left an `exec`, by which data classes are
         # made, until the next `exec`; and would end by the signal although it has been heeded.

@@ -32,8 +32,8 @@ def report_command(
         raise UsageError("nothing to make: give --report FILE, --figures DIR or both")
     conflicts.check([("--report", report), ("--figures", figures)], [("RESULTS", results)])
     pictures = Pictures(report, figures)
-    comparison = read_results(results)
     pictures.check()
+    comparison = read_results(results)
     errors = pictures.write(comparison)
     for error in errors:
         print_error(str(error))

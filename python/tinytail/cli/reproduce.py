@@ -22,11 +22,10 @@ from tinytail.reproduction.reproduce import wanted
 from tinytail.terminal.console import (
     JsonOutput,
     checked_output,
-    console_beside,
     print_error,
     stderr,
     stdout,
-    write_output,
+    tell,
 )
 from tinytail.terminal.progress import reporter
 
@@ -102,14 +101,16 @@ def reproduce(
     )
     with reporter(stderr()) as report:
         document = session.execute(wished, report)
-    problem = write_output(output, lambda: json_text(document))
+    problems = tell(
+        output,
+        lambda: json_text(document),
+        lambda console: pages.results_view(document, console.width, details=details),
+    )
     if docs is not None and not document["partial"]:
         pages.write(document, Path(docs))
-    console = console_beside(output)
-    console.print(pages.results_view(document, console.width, details=details))
     if figures is not None:
         _say_what_is_not_drawn(wished, document)
-    if problem is not None:
+    for problem in problems:
         print_error(str(problem))
     if document["partial"]:
         return INTERRUPTED
@@ -117,7 +118,7 @@ def reproduce(
     unexplained = [row["id"] for row in document["rows"] if is_unexplained(row)]
     if unexplained:
         print_error(f"these deviate, and nothing says why: {', '.join(unexplained)}")
-    return OK if problem is None and not unexplained else RUN_FAILED
+    return RUN_FAILED if problems or unexplained else OK
 
 
 def is_unexplained(row: Mapping[str, Any]) -> bool:

@@ -14,21 +14,22 @@ from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath, PositiveOrNone
 from tinytail.cli.sweep import folder_of, note
 from tinytail.comparison.details import comparison_view
-from tinytail.errors import OutputError
+from tinytail.errors import TinytailError
 from tinytail.files.text import json_text
 from tinytail.inputs import conflicts
-from tinytail.pictures import Pictures, write_figures
+from tinytail.pictures import Pictures, drawing, write_figures
 from tinytail.searches import execute, planned
 from tinytail.searches.goals import GOALS
 from tinytail.searches.view import search_view
 from tinytail.sweeps.file import read_call
 from tinytail.terminal.bars import can_draw
 from tinytail.terminal.console import (
+    View,
     checked_output,
     console_beside,
     print_error,
     stderr,
-    write_output,
+    tell,
 )
 from tinytail.terminal.progress import reporter
 
@@ -90,31 +91,38 @@ def search(
             progress=progress,
             say=note,
         )
-    errors = [write_output(output, lambda: json_text(found.to_dict()))]
-    console = console_beside(output)
-    console.print(search_view(found, console.width, unicode=can_draw(console)))
+    comparison = found.comparison
+    views: list[View] = [
+        lambda console: search_view(found, console.width, unicode=can_draw(console))
+    ]
+    if details and comparison is not None and not found.partial:
+        views.append(lambda console: Group(Text(), comparison_view(comparison, console.width)))
+    errors: list[TinytailError] = [*tell(output, lambda: json_text(found.to_dict()), *views)]
     if found.partial:
         tried = units.counted(found.tried, "combination")
         said = f"{tried} tried; the same command goes on from there"
         stderr().print(f"interrupted: {said}", soft_wrap=True, markup=False)
+        for problem in errors:
+            print_error(str(problem))
         return INTERRUPTED
-    if found.comparison is not None:
-        if details:
-            console.print(Group(Text(), comparison_view(found.comparison, console.width)))
-        errors += pictures.write(found.comparison)
-    if figures is not None and found.candidates:
-        from tinytail.pictures import paper
-
-        write_figures(figures, paper.files("front", found.plot))
     try:
+        paths = found.write_designs(Path(folder) / "designs")
+        console = console_beside(output)
         console.print()
-        for each, path in zip(
-            found.front, found.write_designs(Path(folder) / "designs"), strict=True
-        ):
+        for each, path in zip(found.front, paths, strict=True):
             console.print(f"{each.name}: {path}", soft_wrap=True, markup=False)
-    except OutputError as error:
+    except TinytailError as error:
         errors.append(error)
-    faults = [each for each in errors if each is not None]
-    for fault in faults:
-        print_error(str(fault))
-    return RUN_FAILED if faults else OK
+    if comparison is not None:
+        errors += pictures.write(comparison)
+    if figures is not None and found.candidates:
+        try:
+            with drawing():
+                from tinytail.pictures import paper
+
+                write_figures(figures, paper.files("front", found.plot))
+        except TinytailError as error:
+            errors.append(error)
+    for problem in errors:
+        print_error(str(problem))
+    return RUN_FAILED if errors else OK

@@ -15,7 +15,7 @@ from tinytail.files.text import json_text
 from tinytail.files.whole import FileOutput
 from tinytail.inputs import conflicts
 from tinytail.inputs.libraries import require
-from tinytail.pictures import check_figures, write_figures
+from tinytail.pictures import check_figures, drawing, write_figures
 from tinytail.sweeps import execute, read_sweep
 from tinytail.sweeps.cells import check_figure
 from tinytail.sweeps.file import read_plan
@@ -148,9 +148,10 @@ def show(
     written = [("--json", json), ("--report", report)]
     conflicts.check(written, folders=[("DIR", folder), ("--figures", figures)])
     output = checked_output(json)
-    if report is not None:
+    page_file = None if report is None else FileOutput(report, "--report")
+    if page_file is not None:
         require("a report", "plotly", "jinja2")
-        FileOutput(report, "--report").check()
+        page_file.check()
     if figures is not None:
         check_figures(figures)
     found = read_sweep(folder)
@@ -166,15 +167,18 @@ def show(
     found = found.only(wanted)
     name = figure or found.headline()
     panels = found.panels(name, x=x, by=by)
-    if report is not None:
-        found.report(report, name, x=x, by=by)
-    if figures is not None:
-        from tinytail.sweeps import pictures
-
-        write_figures(figures, pictures.draw(found, name, panels, against))
     shown = show_results(
         output,
         lambda: json_text(found.to_dict(name, panels)),
         lambda console: sweep_view(found, console.width, figure=name, x=x, by=by),
     )
+    with drawing():
+        if page_file is not None:
+            from tinytail.sweeps import page
+
+            page_file.write(page.html(found, name, x=x, by=by).encode())
+        if figures is not None:
+            from tinytail.sweeps import pictures
+
+            write_figures(figures, pictures.draw(found, name, panels, against))
     return OK if shown else RUN_FAILED

@@ -14,13 +14,7 @@ from tinytail.cli.flags import JsonPath
 from tinytail.cli.function import Given, command_of
 from tinytail.inputs import conflicts
 from tinytail.power import PowerCutPlan, PowerCuts, execute, verify_power_cut
-from tinytail.terminal.console import (
-    checked_output,
-    console_beside,
-    print_error,
-    stderr,
-    write_output,
-)
+from tinytail.terminal.console import checked_output, print_error, stderr, tell
 from tinytail.terminal.progress import reporter
 
 verify = App(name="verify", help="Verify what no design may break.")
@@ -44,16 +38,15 @@ def verify_power_cut_command(given: Given, *, json: JsonPath = None) -> int:
     output = checked_output(json)
     with reporter(stderr()) as progress:
         found = execute(plan, progress)
-    problem = write_output(output, found.to_json)
-    console_beside(output).print(power_cuts_view(found))
+    problems = tell(output, found.to_json, lambda _: power_cuts_view(found))
     for error in found.errors:
         print_error(f"{error.design}: {error.message}")
     for result in found.results:
         if result.mismatch is not None:
             print_error(f"{result.design}: {result.mismatch}")
-    if problem is not None:
+    for problem in problems:
         print_error(str(problem))
-    return _code(found, failed=problem is not None)
+    return _code(found, failed=bool(problems))
 
 
 def _code(found: PowerCuts, *, failed: bool) -> int:

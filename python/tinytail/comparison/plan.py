@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Annotated, Unpack
 
 from tinytail.comparison.result import Comparison, configured, configured_designs
@@ -27,7 +26,7 @@ from tinytail.engine.options import (
 )
 from tinytail.engine.results import Configured
 from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
-from tinytail.files import whole
+from tinytail.files.whole import FileOutput
 from tinytail.inputs import conflicts, names, pipes, tables
 from tinytail.inputs.designs import check_designs, designs_or_own
 
@@ -146,7 +145,8 @@ class Plan(ComparisonOptions):
                 that would be written twice, or read and written.
             ConfigError: an unknown or faulty device, design, workload or image; designs that can't
                 run on the device, all of them with what can.
-            OutputError: results cannot be kept in the folder that is wanted.
+            OutputError: what is wanted cannot be written at its place.
+            WorkloadError: an unknown or faulty workload, or one whose trace is not there.
         """
         self._check_values()
         if not self.designs:
@@ -184,14 +184,18 @@ class Plan(ComparisonOptions):
         conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
         if self.out is not None:
             check_folder(self.out)
-        for path in [*self.logs().values(), *self.timelines().values()]:
-            whole.remove_files(Path(os.path.realpath(path)))
+        for what, files in (("log", self.logs()), ("timeline", self.timelines())):
+            for path in files.values():
+                FileOutput(path, f"--{what}", f"the {what}", regular=True).check()
 
     def _reference_of(self, designs: Sequence[str]) -> str | None:
         return self.reference if self.reference in designs else None
 
-    def fit(self) -> memory.Fit:
+    def fit(self, pictures: int = 0) -> memory.Fit:
         """How many designs run at once: no more than fit into memory, unless `jobs` says so.
+
+        Args:
+            pictures: what drawing takes when they have run, in bytes.
 
         Raises:
             ConfigError: not even one of them fits.
@@ -210,6 +214,7 @@ class Plan(ComparisonOptions):
             jobs=self.jobs,
             jobs_default=cpu_count(),
             beside=beside,
+            pictures=pictures,
         )
 
     def configuration(self) -> tuple[Configured, ...]:
@@ -373,7 +378,7 @@ def compare(
             together; a drive for which the memory that is free is not enough.
         WorkloadError: a workload that cannot be read.
         RunError: no design could be run to its end.
-        OutputError: results cannot be kept in the folder `out`; found before anything runs.
+        OutputError: what is wanted cannot be written at its place; found before anything runs.
         Interrupted: Ctrl-C; holds the partial comparison.
     """
     if progress is not None and not callable(progress):

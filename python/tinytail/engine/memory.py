@@ -36,6 +36,9 @@ BLOCK = 16
 BLOCKS_MIN = 4
 # Whatever a run needs beside its drive.
 RUN = 64 << 20
+DRAWN_LATER = (
+    "`tinytail report` draws what `tinytail compare --json` has written, elsewhere or later"
+)
 # What is measured is up to 2 % above what follows from the pages.
 MARGIN = 1.03
 
@@ -142,6 +145,7 @@ def fit(
     jobs: int | None,
     jobs_default: int,
     beside: int = 0,
+    pictures: int = 0,
 ) -> Fit:
     """How many of these runs may go on at once.
 
@@ -151,6 +155,7 @@ def fit(
         jobs: how many the user wants. So many run, with a warning if they may not fit.
         jobs_default: how many run if the user says nothing and they fit.
         beside: what is taken beside them, in bytes.
+        pictures: what drawing takes when they have ended, in bytes. They keep their memory then.
 
     Raises:
         ConfigError: not even one of them fits.
@@ -161,11 +166,13 @@ def fit(
     if there is None or not known:
         return Fit(wanted)
     fitting = wanted
-    while fitting > 0 and beside + sum(known[:fitting]) > there.size_bytes:
+    while fitting > 0 and beside + pictures + sum(known[:fitting]) > there.size_bytes:
         fitting -= 1
     if fitting == wanted:
         return Fit(wanted)
-    said = _said(known[0] + beside, there)
+    said = _said(known[0] + beside, there, pictures)
+    if fitting == 0 and pictures > 0 and known[0] + beside <= there.size_bytes:
+        raise ConfigError(f"{said}; it fits without them: {DRAWN_LATER}")
     if fitting == 0:
         alone = "; one design at a time fits" if known[0] <= there.size_bytes else None
         raise ConfigError(said + (alone or _remedy(known[0], there, blocks())))
@@ -193,9 +200,24 @@ def check(device: str, design: str, settings: Sequence[str] = ()) -> None:
     fit([need], blocks=lambda: blocks_per_plane(device, settings), jobs=None, jobs_default=1)
 
 
-def _said(need: int, there: Free) -> str:
+def check_pictures(size_bytes: int) -> None:
+    """Makes sure that what drawing takes fits into the memory that is free.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    there = free()
+    if there is not None and size_bytes > there.size_bytes:
+        raise ConfigError(
+            f"drawing takes about {units.memory(size_bytes)} of memory, "
+            f"and {units.memory(there.size_bytes)} {there.words}; {DRAWN_LATER}"
+        )
+
+
+def _said(need: int, there: Free, pictures: int = 0) -> str:
+    drawing = f", drawing {units.memory(pictures)}" if pictures else ""
     return (
-        f"the drive takes about {units.memory(need)} of memory, "
+        f"the drive takes about {units.memory(need)} of memory{drawing}, "
         f"and {units.memory(there.size_bytes)} {there.words}"
     )
 

@@ -6,12 +6,14 @@ locks of who has died, so that a later run can tell.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 
 from tinytail.errors import OutputError
@@ -56,14 +58,22 @@ def remove(path: Path, how: Callable[[Path], None]) -> None:
 
 
 class FileOutput:
-    """A file that is to be written, named by an option such as `--report`: `what`, by a word."""
+    """A file that is to be written, named by an option such as `--report`: `what`, by a word.
 
-    def __init__(self, path: str, option: str, what: str = "results") -> None:
+    It may be a pipe or a device, unless it must be `regular`: then it is opened by `check`, since
+    whoever reads a pipe would take its closing for the end, and is written to as it is.
+    """
+
+    def __init__(
+        self, path: str, option: str, what: str = "results", *, regular: bool = False
+    ) -> None:
         self._what = what
+        self._name = path
         self._given = path or f"the file of {option}"
-        self._is_named = bool(path)
+        self._regular = regular
         # What a link points to is replaced, not the link.
         self._path = Path(os.path.realpath(path))
+        self._stream: FileIO | None = None
 
     def check(self) -> None:
         """Makes sure, before anything runs, that the results can be written.
@@ -72,17 +82,19 @@ class FileOutput:
             OutputError: they cannot.
         """
         try:
-            if not self._is_named:
+            if not self._name:
                 raise FileNotFoundError(0, "its name is empty")
             if self._path.is_dir():
                 raise IsADirectoryError(0, "it is a directory")
+            if self._is_stream():
+                self._open_stream()
+                return
             if not self._path.parent.exists():
                 raise FileNotFoundError(0, f"there is no directory {self._path.parent}")
             if self._path.exists() and not os.access(self._path, os.W_OK):
                 raise PermissionError(0, "the file is read-only")
-            if self._is_replaceable():
-                remove_files(self._path)
-                self._create_temporary().unlink()
+            remove_files(self._path)
+            self._create_temporary().unlink()
         except OSError as error:
             raise cannot_write(self._given, error, self._what) from error
 
@@ -93,16 +105,34 @@ class FileOutput:
             OutputError: they cannot be written. A file that was there before is unaltered.
         """
         try:
-            if self._is_replaceable():
+            if self._stream is None and not self._is_stream():
                 self._replace(content)
-            else:
-                self._path.write_bytes(content)
+                return
+            # Nothing is buffered: an interrupt must not wait for who reads.
+            with self._stream or self._open_stream() as stream:
+                left = memoryview(content)
+                while left:
+                    left = left[stream.write(left) :]
         except OSError as error:
             raise cannot_write(self._given, error, self._what) from error
 
-    def _is_replaceable(self) -> bool:
-        """False for what must not be replaced by a file, such as a pipe or /dev/null."""
-        return self._path.is_file() or not self._path.exists()
+    def _is_stream(self) -> bool:
+        """Whether it is what must not be replaced by a file, such as a pipe or /dev/null."""
+        return Path(self._name).exists() and not Path(self._name).is_file()
+
+    def _open_stream(self) -> FileIO:
+        """Opens what is no file, without waiting for somebody who reads from it."""
+        if self._regular:
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        try:
+            descriptor = os.open(self._name, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno == errno.ENXIO and Path(self._name).is_fifo():
+                raise OSError(error.errno, "nobody reads from this pipe; start who does") from error
+            raise
+        os.set_blocking(descriptor, True)
+        self._stream = FileIO(descriptor, "wb")
+        return self._stream
 
     def _create_temporary(self) -> Path:
         path = hidden(self._path, "tmp")

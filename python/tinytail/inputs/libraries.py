@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from tinytail.errors import UsageError
+from tinytail.errors import RunError, UsageError
 
 
 def are_there(*names: str) -> bool:
@@ -36,6 +36,11 @@ def library(name: str, what: str) -> Any:
 
     Raises:
         UsageError: it is not installed; says how to install it.
+        RunError: it cannot be loaded, as for want of memory.
     """
     require(what, name.partition(".")[0])
-    return import_module(name)
+    try:
+        return import_module(name)
+    except (ImportError, MemoryError) as error:
+        said = str(error) or "there is not enough memory"
+        raise RunError(f"{what} needs {name}, which cannot be loaded: {said}") from error

@@ -32,7 +32,7 @@ def file_names(
     if given == "-":
         raise UsageError(f"the {what} is a {form} and cannot go to standard output")
     path = Path(given)
-    if path.is_dir() or given.endswith("/"):
+    if _is_folder(path) or given.endswith("/"):
         names = [path / f"{part_of_file_name(design)}{ending}" for design in designs]
     elif len(designs) == 1:
         names = [path]
@@ -48,6 +48,14 @@ def file_names(
                 raise UsageError(f'the {what}s of "{other}" and "{design}" would both be {name}')
         files[design] = str(name)
     return files
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    # What is wrong with the name, whoever writes says.
+    except OSError:
+        return False
 
 
 def part_of_file_name(design: str) -> str:

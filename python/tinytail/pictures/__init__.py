@@ -8,26 +8,36 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinytail.errors import OutputError
-from tinytail.files.whole import FileOutput
+from tinytail.engine import memory
+from tinytail.errors import OutputError, RunError, TinytailError
+from tinytail.files.whole import FileOutput, hidden
 from tinytail.inputs.libraries import require
 
 if TYPE_CHECKING:
     from tinytail.comparison.result import Comparison
 
 
-@dataclass(frozen=True, slots=True)
+# What drawing takes beside the program, of the address space: measured with four designs.
+PAGE_BYTES = 64 << 20
+FIGURES_BYTES = 224 << 20
+
+
 class Pictures:
     """The pictures that are wanted of a comparison: a page, and a folder of figures for a paper."""
 
-    report: str | None = None
-    figures: str | None = None
+    def __init__(self, report: str | None = None, figures: str | None = None) -> None:
+        self._page = None if report is None else FileOutput(report, "--report")
+        self._figures = figures
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory drawing takes."""
+        return PAGE_BYTES * (self._page is not None) + FIGURES_BYTES * (self._figures is not None)
 
     def check(self) -> None:
         """Makes sure, before anything runs, that the pictures can be made and written.
@@ -35,35 +45,51 @@ class Pictures:
         Raises:
             UsageError: a library is missing; says what to install.
             OutputError: a place cannot be written to.
+            ConfigError: the memory that is free is not enough.
         """
-        if self.report is not None:
+        memory.check_pictures(self.size_bytes)
+        if self._page is not None:
             require("a report", "plotly", "jinja2")
-            self._page(self.report).check()
-        if self.figures is not None:
-            check_figures(self.figures)
+            self._page.check()
+        if self._figures is not None:
+            check_figures(self._figures)
 
-    def write(self, comparison: Comparison) -> list[OutputError]:
+    def write(self, comparison: Comparison) -> list[TinytailError]:
         """Makes the pictures; returns what could not be written. Files are whole or as before."""
-        errors = []
-        try:
-            if self.report is not None:
-                from tinytail.pictures import page
-
-                self._page(self.report).write(page.html(comparison).encode())
-        except OutputError as error:
-            errors.append(error)
-        try:
-            if self.figures is not None:
-                from tinytail.pictures import paper
-
-                write_figures(self.figures, paper.draw(comparison))
-        except OutputError as error:
-            errors.append(error)
+        errors: list[TinytailError] = []
+        for make in (self._write_page, self._write_figures):
+            try:
+                with drawing():
+                    make(comparison)
+            except TinytailError as error:
+                errors.append(error)
         return errors
 
-    @staticmethod
-    def _page(path: str) -> FileOutput:
-        return FileOutput(path, "--report")
+    def _write_page(self, comparison: Comparison) -> None:
+        if self._page is not None:
+            from tinytail.pictures import page
+
+            self._page.write(page.html(comparison).encode())
+
+    def _write_figures(self, comparison: Comparison) -> None:
+        if self._figures is not None:
+            from tinytail.pictures import paper
+
+            write_figures(self._figures, paper.draw(comparison))
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Whatever is drawn within: it may lack the memory for it.
+
+    Raises:
+        RunError: a library cannot be loaded or fails, as for want of memory.
+    """
+    try:
+        yield
+    except (ImportError, MemoryError, OSError, RuntimeError) as error:
+        said = str(error) or "there is not enough memory"
+        raise RunError(f"pictures cannot be drawn: {said}") from error
 
 
 def check_figures(folder: str) -> None:
@@ -72,7 +98,9 @@ def check_figures(folder: str) -> None:
     Raises:
         UsageError: a library is missing; says what to install.
         OutputError: the folder cannot be written to.
+        ConfigError: the memory that is free is not enough.
     """
+    memory.check_pictures(FIGURES_BYTES)
     require("a figure", "matplotlib")
     _check_folder(folder)
 
@@ -98,13 +126,17 @@ def _check_folder(folder: str) -> None:
         if not folder:
             raise FileNotFoundError(0, "its name is empty")
         if not path.exists():
-            path = path.absolute().parent
-            if not path.is_dir():
-                raise FileNotFoundError(0, f"there is no directory {path}")
+            if not path.absolute().parent.is_dir():
+                raise FileNotFoundError(0, f"there is no directory {path.absolute().parent}")
+            made = hidden(path.absolute(), "tmp")
+            made.mkdir()
+            made.rmdir()
         elif not path.is_dir():
             raise NotADirectoryError(0, "it is not a directory")
-        if not os.access(path, os.W_OK | os.X_OK):
-            raise PermissionError(0, "the directory is read-only")
+        else:
+            made = hidden(path / "figure", "tmp")
+            made.touch(exist_ok=False)
+            made.unlink()
     except OSError as error:
         raise _no_figures(folder, error) from error
 

@@ -31,6 +31,9 @@ def _plainly(error: UnicodeError) -> tuple[str, int]:
     return text.encode("ascii", "replace").decode("ascii"), error.end
 
 
+# What is shown on a console.
+View = Callable[[Console], RenderableType]
+
 codecs.register_error(PLAINLY, _plainly)
 
 
@@ -149,23 +152,34 @@ def write_output(output: JsonOutput | None, text: Callable[[], str]) -> OutputEr
     return None
 
 
-def show_results(
-    output: JsonOutput | None,
-    text: Callable[[], str],
-    view: Callable[[Console], RenderableType],
-) -> bool:
-    """Writes results, if wanted, and shows them unless they went to standard output.
+def tell(output: JsonOutput | None, text: Callable[[], str], *views: View) -> list[OutputError]:
+    """Shows results, and then writes them if wanted: who reads them there may be slow.
+
+    Whatever of it fails, the rest is done. Returns what could not be shown or written.
+    """
+    console = console_beside(output)
+    errors = []
+    try:
+        for view in views:
+            console.print(view(console))
+    except OSError as error:
+        errors.append(cannot_write(f"standard {'error' if console.stderr else 'output'}", error))
+        if not console.stderr:
+            discard_output()
+    problem = write_output(output, text)
+    return errors if problem is None else [*errors, problem]
+
+
+def show_results(output: JsonOutput | None, text: Callable[[], str], view: View) -> bool:
+    """Shows results unless they go to standard output, and writes them if wanted.
 
     Returns:
-        Whether they could be written; if not, the error has been told.
+        Whether that could be done; if not, the error has been told.
     """
-    problem = write_output(output, text)
-    if output is None or not output.is_stdout:
-        console = stdout()
-        console.print(view(console))
-    if problem is not None:
-        print_error(str(problem))
-    return problem is None
+    errors = tell(output, text, *([] if output is not None and output.is_stdout else [view]))
+    for error in errors:
+        print_error(str(error))
+    return not errors
 
 
 def console_beside(output: JsonOutput | None) -> Console:

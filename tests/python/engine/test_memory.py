@@ -13,6 +13,7 @@ import tinytail
 from commands import RunCommand
 from tinytail.engine import memory
 from tinytail.engine.jobs import cpu_count
+from tinytail.pictures import FIGURES_BYTES, PAGE_BYTES
 
 ROOT = Path(__file__).parents[3]
 GIB = 1 << 30
@@ -160,3 +161,24 @@ def test_fewer_run_at_once_with_a_note_and_jobs_are_respected_with_a_warning(
     assert "the system may end the process" in outcome.err
     leave(free, GIB)
     assert "note" not in command(*words).err
+
+
+def test_what_drawing_takes_counts_too(
+    command: RunCommand, free: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("compare", "base", "--device", "ttflash-small", *RUN, "--json", "j")
+    both = ("--report", "r.html", "--figures", "f")
+    need = memory.drive_bytes("ttflash-small", "base")
+    assert need is not None
+    leave(free, need + PAGE_BYTES + FIGURES_BYTES - 1024)
+    outcome = command(*words, *both)
+    assert outcome.code == 2
+    assert "drawing 288 MiB" in outcome.err
+    assert "it fits without them: `tinytail report` draws" in outcome.err
+    assert command(*words).code == 0
+    leave(free, PAGE_BYTES + FIGURES_BYTES - 1024)
+    outcome = command("report", "j", *both)
+    assert (outcome.code, "drawing takes about 288 MiB" in outcome.err) == (2, True)
+    assert command("report", "j", "--report", "r.html").code == 0
+    assert (tmp_path / "r.html").is_file()
