@@ -1,0 +1,537 @@
+"""Whether bad or odd files and places make tinytail hang, grow without bound, or lose results.
+
+Each attack is a command with a file or a place that no careful user would give it. What is wanted
+of each stands beside it: it ends soon, with the documented exit code and a sentence, takes little
+memory, and shows or keeps what it computed. Prints a row for each attack and ends with 1 if one
+does not hold. Takes about five minutes. From the root of a checkout that is built:
+
+    .venv/bin/python experiments/hostile_files.py [WORD_OF_AN_ATTACK ...]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+TINYTAIL = (sys.executable, "-m", "tinytail")
+# Whatever has not ended then hangs; a signal must end it.
+PATIENCE_S = 30
+SOON_S = 4.0
+AFTER_SIGNAL_S = 2.0
+MIB = 1 << 20
+# What the program takes with a small drive.
+PROGRAM = 60 * MIB
+# The program takes a tenth of it, and a file of results of the greatest length the most.
+MEMORY = 320 * MIB
+MESSAGE_BYTES_MAX = 16_384
+SAID_CHARACTERS = 100
+RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "2000")
+FOUR = ("base", "base+no-gc", "ttflash", "pb")
+TABLE = "p99"
+HEADER = 'summary = "s"\nkind = "overlay"\n'
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What became of a command. `code` is negative where a signal ended it."""
+
+    seconds: float
+    code: int
+    peak_bytes: int
+    out: str
+    err: str
+    hung: bool
+
+    def said(self) -> str:
+        """Its message, shortened."""
+        lines = [line for line in self.err.splitlines() if "rror" in line]
+        first = (lines or self.err.splitlines() or self.out.splitlines() or [""])[0]
+        return first if len(first) <= SAID_CHARACTERS else f"{first[:SAID_CHARACTERS]}..."
+
+    def __str__(self) -> str:
+        how = "hung" if self.hung else f"{self.seconds:.1f} s"
+        return f"{how}, exit {self.code}, {self.peak_bytes / MIB:.0f} MiB: {self.said()}"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is wanted of a command: exit codes, time, memory, words, and a file of JSON."""
+
+    codes: tuple[int, ...] = (2,)
+    seconds: float = SOON_S
+    memory: int = MEMORY
+    says: str = ""
+    # What stands in the output, unless it is refused with 2.
+    shows: str = ""
+    # The file that holds results, unless it is refused with 2.
+    keeps: str = ""
+    # The file that is not there.
+    lacks: str = ""
+
+    def __str__(self) -> str:
+        parts = [f"exit {' or '.join(map(str, self.codes))} within {self.seconds:g} s"]
+        parts += [f"{self.memory / MIB:.0f} MiB at most"]
+        parts += [f'"{self.says}"'] if self.says else []
+        parts += ["a table"] if self.shows else []
+        parts += [f"{self.keeps} whole"] if self.keeps else []
+        parts += [f"no {self.lacks}"] if self.lacks else []
+        return ", ".join(parts)
+
+    def fault(self, ended: Ended, folder: Path) -> str:
+        """In what a command is not as wanted; nothing if it is."""
+        refused = ended.code == 2
+        found = {
+            "hung": ended.hung,
+            "exit code": ended.code not in self.codes,
+            "time": ended.seconds > self.seconds,
+            "memory": ended.peak_bytes > self.memory,
+            "traceback": "Traceback" in ended.err,
+            "length of message": len(ended.err) > MESSAGE_BYTES_MAX,
+            "no sentence": ended.code in (1, 2) and "error: " not in ended.err,
+            "message": self.says not in ended.err,
+            "no table": not refused and self.shows not in ended.out,
+            "no results": not refused and self.keeps and not _is_json(folder / self.keeps),
+            "written": bool(self.lacks) and (folder / self.lacks).exists(),
+        }
+        return ", ".join(name for name, holds in found.items() if holds)
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def nothing(_folder: Path) -> None:
+    """Prepares nothing."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A command, made and run in a folder of its own."""
+
+    name: str
+    words: tuple[str, ...]
+    wanted: Wanted = field(default_factory=Wanted)
+    prepare: Callable[[Path], object] = nothing
+    # Of the address space, in bytes.
+    limit: int | None = None
+    # What interrupts it after a second.
+    interrupt: signal.Signals | None = None
+    stdout: str | None = None
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def play(attack: Attack, folder: Path) -> Ended:
+    """Prepares an attack and runs it."""
+    attack.prepare(folder)
+    changed = {"TINYTAIL_CACHE_GIB": "0", "COLUMNS": "200", "NO_COLOR": "1", **attack.environment}
+    environment = {**os.environ, **changed}
+    environment = {key: value for key, value in environment.items() if value is not None}
+
+    def limited() -> None:
+        if attack.limit is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (attack.limit, attack.limit))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    out, err = folder / ".out", folder / ".err"
+    start = time.monotonic()
+    with open(attack.stdout or out, "wb") as to, err.open("wb") as errors:  # noqa: PTH123
+        process = subprocess.Popen(
+            [*TINYTAIL, *attack.words],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=to,
+            stderr=errors,
+            preexec_fn=limited,
+        )
+    ends = [(PATIENCE_S, signal.SIGTERM), (PATIENCE_S + 5, signal.SIGKILL)]
+    if attack.interrupt is not None:
+        ends.insert(0, (1.0, attack.interrupt))
+    sent: list[signal.Signals] = []
+    while True:
+        done, status, usage = os.wait4(process.pid, os.WNOHANG)
+        passed = time.monotonic() - start
+        if done:
+            break
+        if ends and passed >= ends[0][0]:
+            sent.append(ends[0][1])
+            process.send_signal(ends.pop(0)[1])
+        time.sleep(0.01)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    text = out.read_text("utf-8", "replace") if out.exists() else ""
+    said = err.read_text("utf-8", "replace")
+    hung = len(sent) > (attack.interrupt is not None)
+    return Ended(passed, process.returncode, usage.ru_maxrss * 1024, text, said, hung)
+
+
+def written(name: str, text: str) -> Callable[[Path], object]:
+    """Prepares a file."""
+    return lambda folder: (folder / name).write_text(text, "utf-8")
+
+
+def pipe(name: str) -> Callable[[Path], object]:
+    """Prepares a pipe at which nobody is."""
+    return lambda folder: os.mkfifo(folder / name)
+
+
+def a_socket(name: str) -> Callable[[Path], object]:
+    """Prepares a socket."""
+
+    def make(folder: Path) -> None:
+        # A path of a socket has 108 bytes at most.
+        before = Path.cwd()
+        os.chdir(folder)
+        try:
+            socket.socket(socket.AF_UNIX).bind(name)
+        finally:
+            os.chdir(before)
+
+    return make
+
+
+def link(name: str, to: str) -> Callable[[Path], object]:
+    """Prepares a link."""
+    return lambda folder: (folder / name).symlink_to(to)
+
+
+def both(*prepared: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Prepares several things."""
+    return lambda folder: [prepare(folder) for prepare in prepared]
+
+
+def long_files() -> Iterator[Attack]:
+    """Files of configuration with more in them than any has."""
+    device = "[geometry]\nchannels = 1\n"
+    shapes: dict[str, Callable[[int], str]] = {
+        "keys": lambda count: device + "".join(f"k{i} = 1\n" for i in range(count)),
+        "keys of an overlay": lambda count: (
+            HEADER + "[gc]\n" + "".join(f"k{i} = 1\n" for i in range(count))
+        ),
+        "keys of a workload": lambda count: (
+            "[synthetic]\n" + "".join(f"k{i} = 1\n" for i in range(count))
+        ),
+        "arrays": lambda count: device + "".join(f"k{i} = [1, 2]\n" for i in range(count)),
+        "tables": lambda count: device + "".join(f"[t{i}]\na = 1\n" for i in range(count)),
+        "entries": lambda count: f"[timing]\nread_ns = [{'-1, ' * count}]\n",
+        "arrays of tables": lambda count: device + "[[t]]\na = 1\n" * count,
+    }
+    for shape, text in shapes.items():
+        for count in (10_000, 80_000):
+            yield Attack(
+                f"{count:,} {shape}",
+                ("config", "check", "f.toml"),
+                prepare=written("f.toml", text(count)),
+            )
+    options = "".join(f"o{i}=1\n" for i in range(20_000))
+    sections = "".join(f"[j{i}]\nrw=read\n" for i in range(12_000))
+    for shape, name, text in (
+        ("options of a job file", "f.fio", f"[j]\n{options}"),
+        ("sections of a job file", "f.fio", sections),
+        ("a key of 200 KB", "f.toml", f"{device}{'k' * 200_000} = 1\n"),
+        ("a dotted key of 100,000 parts", "f.toml", f"{device}{'a.' * 100_000}a = 1\n"),
+        ("100,000 brackets", "f.toml", f"{device}k = {'[' * 100_000}"),
+        ("a number of 100,000 digits", "f.toml", f"{device}k = {'9' * 100_000}\n"),
+    ):
+        yield Attack(shape, ("config", "check", name), prepare=written(name, text))
+        if name == "f.toml":
+            yield Attack(f"{shape}, in a sweep", ("sweep", name), prepare=written(name, text))
+    for words in (("compare", "f.toml", *RUN), ("sweep", "f.toml"), ("search", "f.toml")):
+        yield Attack(
+            f"a file without an end of 1 GB, for {words[0]}",
+            words,
+            prepare=lambda folder: os.truncate(_made(folder / "f.toml"), 1 << 30),
+        )
+
+
+def _made(path: Path) -> Path:
+    path.touch()
+    return path
+
+
+def readers(name: str) -> dict[str, tuple[str, ...]]:
+    """Commands that read a file, by what it is to them."""
+    return {
+        "checked": ("config", "check", f"{name}.toml"),
+        "job file, checked": ("config", "check", f"{name}.fio"),
+        "device": ("compare", "base", *RUN[2:], "--device", f"{name}.toml"),
+        "design": ("compare", f"{name}.toml", *RUN),
+        "overlay": ("compare", f"base+{name}.toml", *RUN),
+        "workload": ("compare", "base", *RUN[:2], "--workload", f"{name}.toml"),
+        "job file": ("compare", "base", *RUN[:2], "--workload", f"{name}.fio"),
+        "image": ("compare", "base", *RUN, "--image", f"{name}.toml"),
+        "image, shown": ("image", "info", f"{name}.toml"),
+        "sweep": ("sweep", f"{name}.toml"),
+        "search": ("search", f"{name}.toml"),
+        "results, drawn": ("report", f"{name}.json", "--report", "r.html"),
+        "results, compared": ("diff", f"{name}.json", f"{name}.json"),
+        "page times": ("analyze", "page-layout", f"{name}.toml"),
+    }
+
+
+def odd_files() -> Iterator[Attack]:
+    """Things that are no files, where one is read."""
+    things: dict[str, Callable[[str], Callable[[Path], object]]] = {
+        "a pipe without a writer": pipe,
+        "a socket": a_socket,
+        "/dev/zero": lambda name: link(name, "/dev/zero"),
+        "/dev/full": lambda name: link(name, "/dev/full"),
+        "/proc/kmsg": lambda name: link(name, "/proc/kmsg"),
+        "/proc/self/pagemap": lambda name: link(name, "/proc/self/pagemap"),
+        "a folder": lambda name: lambda folder: (folder / name).mkdir(),
+    }
+    for thing, make in things.items():
+        for reader, words in readers("f").items():
+            name = next(word for word in words if word.startswith(("f.", "base+f.")))
+            yield Attack(f"{thing} as {reader}", words, prepare=make(name.removeprefix("base+")))
+        yield Attack(
+            f"{thing} as a file that a job file includes",
+            ("config", "check", "j.fio"),
+            prepare=both(make("f.fio"), written("j.fio", "[j]\ninclude f.fio\n")),
+        )
+        for ending in ("py", "so"):
+            custom = (
+                f'[victim]\nchain = [{{ policy = "custom", file = "f.{ending}", name = "f" }}]\n'
+            )
+            yield Attack(
+                f"{thing} as a policy of .{ending}",
+                ("compare", "base+o.toml", *RUN),
+                prepare=both(make(f"f.{ending}"), written("o.toml", HEADER + custom)),
+            )
+        if thing != "a folder":
+            yield Attack(
+                f"{thing} as the manifest of a folder of results",
+                ("explain", "d"),
+                prepare=both(lambda folder: (folder / "d").mkdir(), make("d/manifest.json")),
+            )
+        yield Attack(
+            f"{thing} as the definition of a sweep",
+            ("sweep", "show", "d"),
+            prepare=both(lambda folder: (folder / "d").mkdir(), make("d/sweep.json")),
+        )
+    for thing in ("a socket", "/dev/zero", "/dev/full", "a folder", "/proc/kmsg"):
+        yield Attack(
+            f"{thing} as a trace",
+            ("trace", "info", "t.trace"),
+            prepare=things[thing]("t.trace"),
+        )
+        yield Attack(
+            f"{thing} as a workload",
+            ("compare", "base", *RUN[:2], "--workload", "t.trace"),
+            prepare=things[thing]("t.trace"),
+        )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        for words in (("trace", "info", "p"), ("compare", "base", *RUN[:2], "--workload", "p")):
+            yield Attack(
+                f"{number.name} while a trace is awaited from a pipe, by {words[0]}",
+                words,
+                Wanted((130,), 1.0 + AFTER_SIGNAL_S),
+                prepare=pipe("p"),
+                interrupt=number,
+            )
+
+
+def entries_of_the_cache() -> Iterator[Attack]:
+    """A pipe in the place of an aged drive that is kept."""
+    words = ("compare", "base", "--device", "ttflash-48g", *RUN[2:])
+    there = {"TINYTAIL_CACHE_GIB": "8"}
+
+    def replaced(folder: Path) -> None:
+        environment = {**os.environ, **there, "XDG_CACHE_HOME": str(folder / "cache")}
+        subprocess.run([*TINYTAIL, *words], env=environment, capture_output=True, check=False)
+        for entry in (folder / "cache").rglob("*.aged"):
+            entry.unlink()
+            os.mkfifo(entry)
+
+    kept: dict[str, str | None] = {**there, "XDG_CACHE_HOME": "cache"}
+    yield Attack(
+        "a pipe as an aged drive that is kept",
+        words,
+        Wanted((0,), 20, shows=TABLE),
+        prepare=replaced,
+        environment=kept,
+    )
+    yield Attack(
+        "a pipe as an aged drive that is listed",
+        ("image", "cache"),
+        Wanted((0,)),
+        prepare=both(
+            lambda folder: (folder / "cache/tinytail/aged").mkdir(parents=True),
+            pipe("cache/tinytail/aged/0.aged"),
+            pipe("cache/tinytail/aged/.unfinished-0"),
+        ),
+        environment=kept,
+    )
+
+
+def a_result(folder: Path, name: str = "r.json", designs: Sequence[str] = ("base",)) -> None:
+    """Makes a file of results."""
+    words = [*TINYTAIL, "compare", *designs, *RUN, "--json", name]
+    subprocess.run(words, cwd=folder, capture_output=True, check=True)
+
+
+def little_memory() -> Iterator[Attack]:
+    """Limits of the address space."""
+    for megabytes in (300, 400, 500, 575):
+        limit = megabytes * 1_000_000
+        both_of_them = both(partial(a_result, name="a.json"), partial(a_result, name="b.json"))
+        yield Attack(
+            f"small results compared in {megabytes} MB",
+            ("diff", "a.json", "b.json"),
+            Wanted((0,)),
+            prepare=both_of_them,
+            limit=limit,
+        )
+        yield Attack(
+            f"small results drawn in {megabytes} MB",
+            ("report", "r.json", "--report", "r.html", "--figures", "f"),
+            Wanted((0, 1, 2), 20),
+            prepare=a_result,
+            limit=limit,
+        )
+    for megabytes in range(200, 900, 75):
+        yield Attack(
+            f"four designs run and drawn in {megabytes} MB",
+            ("compare", *FOUR, *RUN, "--json", "j", "--report", "r.html", "--figures", "f"),
+            Wanted((0, 1, 2), 30, 2 * MEMORY, shows=TABLE, keeps="j"),
+            limit=megabytes * 1_000_000,
+        )
+
+
+def places() -> Iterator[Attack]:
+    """Places that cannot be written to, and those that take what is written late."""
+    places: dict[str, tuple[Callable[[Path], object], str]] = {
+        "/dev/full": (nothing, "/dev/full"),
+        "a pipe that nobody reads": (pipe("p"), "p"),
+        "a socket": (a_socket("s"), "s"),
+        "a folder that is not there": (nothing, "none/f"),
+        "/proc": (nothing, "/proc/f"),
+        "a name that is too long": (nothing, "f" * 300),
+    }
+    for place, (prepare, path) in places.items():
+        for option in ("--log", "--timeline", "--json", "--report", "--figures", "--out"):
+            if place == "/dev/full" and option in ("--json", "--report"):
+                continue
+            yield Attack(
+                f"{place} for {option}",
+                ("compare", "base", *RUN, option, path),
+                prepare=prepare,
+            )
+        yield Attack(
+            f"{place} for an image",
+            ("image", "create", path, "--device", "ttflash-small", "--design", "base"),
+            prepare=prepare,
+        )
+    for option in ("--json", "--report"):
+        yield Attack(
+            f"/dev/full for {option}",
+            ("compare", "base", *RUN, option, "/dev/full", "--log", "l.parquet"),
+            Wanted((1,), 10, shows=TABLE, says="No space left"),
+        )
+    yield Attack(
+        "/dev/full for standard output",
+        ("compare", "base", *RUN, "--json", "j", "--report", "r.html"),
+        Wanted((1,), 10, says="No space left", keeps="j"),
+        stdout="/dev/full",
+    )
+
+    def read_late(folder: Path) -> None:
+        os.mkfifo(folder / "p")
+
+        def read() -> None:
+            with (folder / "p").open("rb") as file:
+                time.sleep(3)
+                (folder / "read").write_bytes(file.read())
+
+        threading.Thread(target=read, daemon=True).start()
+
+    yield Attack(
+        "a pipe that is read late for --json",
+        ("compare", "base", *RUN, "--json", "p"),
+        Wanted((0,), 15, shows=TABLE, keeps="read"),
+        prepare=read_late,
+    )
+
+
+def missing_traces() -> Iterator[Attack]:
+    """A named workload without its trace."""
+    yield Attack(
+        "no TINYTAIL_TRACES",
+        ("compare", *FOUR, "--device", "ttflash-256g", "--workload", "dtrs", "--report", "r.html"),
+        Wanted(says="set the environment variable TINYTAIL_TRACES", lacks="r.html"),
+        environment={"TINYTAIL_TRACES": None},
+    )
+
+
+def large_traces() -> Iterator[Attack]:
+    """What reading a trace takes beside the program itself: three times its size at most."""
+    lines = 500_000
+
+    def trace(near: bool) -> str:
+        draw = random.Random(1)
+        places = 1 << (20 if near else 40)
+        every = (f"{i * 10_000} 0 {draw.randrange(places) * 8} 8 {i % 2}\n" for i in range(lines))
+        return "".join(every)
+
+    for what, near in (("near each other", True), ("far apart", False)):
+        text = trace(near)
+        for words in (
+            ("trace", "info", "t.trace", "--time-unit", "ns"),
+            (
+                *("compare", "base", *RUN[:2], "--workload", "t.trace", "--time-unit", "ns"),
+                *("--fit", "fold", "--requests", "2000", "--no-warm-up"),
+            ),
+        ):
+            yield Attack(
+                f"a trace of {lines:,} places {what}, by {words[0]}",
+                words,
+                Wanted((0,), 20, PROGRAM + 3 * len(text)),
+                prepare=written("t.trace", text),
+            )
+
+
+KINDS = (
+    *(long_files, odd_files, entries_of_the_cache, little_memory, places, missing_traces),
+    large_traces,
+)
+
+
+def main() -> int:
+    """Plays the attacks, and prints what came of each."""
+    chosen = [
+        attack
+        for kind in KINDS
+        for attack in kind()
+        if all(word in attack.name for word in sys.argv[1:])
+    ]
+    lost = 0
+    print("| attack | what happened | wanted | held |\n|---|---|---|---|")  # noqa: T201
+    for attack in chosen:
+        with tempfile.TemporaryDirectory() as name:
+            ended = play(attack, Path(name))
+            fault = attack.wanted.fault(ended, Path(name))
+        lost += bool(fault)
+        held = f"no: {fault}" if fault else "yes"
+        print(f"| {attack.name} | {ended} | {attack.wanted} | {held} |", flush=True)  # noqa: T201
+    print(f"\n{len(chosen) - lost} of {len(chosen)} held")  # noqa: T201
+    return int(lost > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
