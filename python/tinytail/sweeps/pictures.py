@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 COLUMNS_MAX = 3
 NUMBERS_MAX = 60
+# Inches: a field of a heat map with its number, what stands beside the fields, and the widest map.
+FIELD_WIDTH, HEAT_BESIDE, HEAT_WIDTH_MAX = 0.55, 2.0, 12.0
 
 
 def lines(panels: Sequence[Panel], figure: str) -> Figure:
@@ -87,7 +89,9 @@ def heat(panels: Sequence[Panel], figure: str) -> Figure:
     """
     if panels[0].by is None:
         raise UsageError(f"a heat map needs two axes; only {panels[0].x.name} was varied")
-    picture, axes = _grid(panels)
+    fields = len(panels[0].x.values)
+    width = min(HEAT_WIDTH_MAX, max(paper.WIDE / 2, HEAT_BESIDE + FIELD_WIDTH * fields))
+    picture, axes = _grid(panels, width)
     with mpl.rc_context(paper.STYLE):
         rows = [[panel.column(value) for value in _lines(panel)] for panel in panels]
         means = [
@@ -140,6 +144,10 @@ def front(sweep: Sweep, y: str, x: str) -> Figure:
         raise UsageError(f"no point has both {x} and {y}")
     picture, axes = _grid(found)
     with mpl.rc_context(paper.STYLE):
+        points = [point for choices in found for point in choices.points]
+        if cells.spans_decades([point[1] for point in points]):
+            # Before the formatters, which a new scale replaces.
+            axes[0].set_yscale("log")
         names = _designs(sweep.axes)
         for choices, axis in zip(found, axes, strict=True):
             for position, name in enumerate(names):
@@ -164,9 +172,6 @@ def front(sweep: Sweep, y: str, x: str) -> Figure:
             axis.set_ylabel(y)
             axis.xaxis.set_major_formatter(_formatter(x))
             axis.yaxis.set_major_formatter(_formatter(y))
-        points = [point for choices in found for point in choices.points]
-        if cells.spans_decades([point[1] for point in points]):
-            axes[0].set_yscale("log")
         axes[0].legend(frameon=False)
     return picture
 
@@ -175,8 +180,8 @@ def _designs(axes: Sequence[Axis]) -> Sequence[str | None]:
     return next((axis.values for axis in axes if axis.name == "design"), (None,))
 
 
-def _grid(panels: Sequence[Any]) -> tuple[Figure, Sequence[Axes]]:
-    """A figure with a place for each panel."""
+def _grid(panels: Sequence[Any], width: float = paper.WIDE / 2) -> tuple[Figure, Sequence[Axes]]:
+    """A figure with a place of so many inches for each panel."""
     if not panels:
         raise UsageError("there is nothing to draw")
     if len(panels) > cells.PANELS_MAX:
@@ -186,7 +191,7 @@ def _grid(panels: Sequence[Any]) -> tuple[Figure, Sequence[Axes]]:
     columns = min(COLUMNS_MAX, len(panels))
     rows = math.ceil(len(panels) / columns)
     with mpl.rc_context(paper.STYLE):
-        picture = paper.new_figure(max(paper.WIDE / 2, paper.WIDE * columns / 2), 2.9 * rows)
+        picture = paper.new_figure(width * columns, 2.9 * rows)
         made = picture.subplots(rows, columns, squeeze=False, sharey=True).flatten()
     for left in made[len(panels) :]:
         left.set_visible(False)

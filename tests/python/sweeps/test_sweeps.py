@@ -692,6 +692,15 @@ def test_pictures_are_drawn_of_every_kind(command: RunCommand, swept: Path, tmp_
         found.plot("bars")  # type: ignore[arg-type]
 
 
+def test_latencies_have_units_on_logarithmic_fronts_too(
+    swept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cells, "spans_decades", lambda values: bool(values))
+    axis = tinytail.read_sweep(swept).plot("front", "read.p50_us").axes[0]
+    assert axis.get_yscale() == "log"
+    assert axis.yaxis.get_major_formatter()(2000.0, None) == "2.00 ms"
+
+
 def test_a_front_is_of_combinations_on_the_same_workload(swept: Path) -> None:
     found = tinytail.read_sweep(swept)
     made = cells.choices(found.to_arrow(), found.axes, "erases", "read.mean_us")
