@@ -104,7 +104,7 @@ impl<O: Observer> Drive<O> {
     /// Which locks are taken, for a run in which requests stop completing.
     pub fn explain_standstill(&self) -> String {
         let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &self.up;
-        let mut lines = vec![format!("Outstanding at {} ns: {}.", self.flash.now, counted(self.outstanding() as u64, "request"))];
+        let mut lines = vec![format!("{} outstanding at {} ns.", counted(self.outstanding() as u64, "request"), self.flash.now)];
         let [reads, writes] = [CommandKind::Read, CommandKind::Write].map(|kind| host.in_device(kind) as u64);
         lines.push(format!("In the device: {} and {}.", counted(reads, "read"), counted(writes, "write")));
         if raid.buffer.is_full() {

@@ -1,6 +1,7 @@
 //! Plays a stream of requests on a drive, in virtual time.
 
 use crate::control::Control;
+use tinytail_config::counted;
 use tinytail_core::drive::Drive;
 use tinytail_core::observe::Observer;
 use tinytail_core::units::{Ns, SECOND, TIME_MAX};
@@ -285,10 +286,10 @@ impl<'a> Watch<'a> {
         (waited > self.control.write_stall()).then(|| {
             Ending::Stuck(format!(
                 "One of them, a write, has been in the device for {:.1} s of simulated time while others went on; erases and programs were \
-                 suspended {} times, and {} blocks were erased.",
+                 suspended {}, and blocks erased {}.",
                 waited as f64 / SECOND as f64,
-                counters.suspensions,
-                counters.erases
+                counted(counters.suspensions, "time"),
+                counted(counters.erases, "time")
             ))
         })
     }

@@ -172,7 +172,7 @@ fn lines_that_are_slightly_late_are_put_in_order_and_said() {
         .map(|request| took(100 * MS, request));
     assert_eq!(play(&path, &none()).unwrap(), expected);
     let notes = notes(&path, &none());
-    assert!(notes.contains("2 requests stand after later ones, by up to 0.20 s; all are played in the order"), "{notes}");
+    assert!(notes.contains("2 requests after later ones, by up to 0.20 s; all are played in the order"), "{notes}");
     // What is allowed is exact.
     let late = |ms| TraceOptions { reorder_ms: Some(ms), ..none() };
     assert_eq!(play(&path, &late(200)).unwrap(), expected);

@@ -205,18 +205,18 @@ fn what_recorded_traces_hold_besides_is_said() {
             &[
                 "9,888 I events, 9,887 C events, 1 event from before the trace's clock (by wrapped times) and",
                 "lines of statistics",
-                "3,712 requests stand after later ones, by up to 47.2 ms;",
+                "3,712 requests after later ones, by up to 47.2 ms;",
             ][..],
         ),
         ("ssdtrace-sample", &["1,695 Q events, 1,695 G events, 1,528 U events, 1,694 I events and 1,694 C events"]),
-        ("systor17-traces-sample.csv", &["1 header line", "287 requests stand after later ones, by up to 67.6 ms;"]),
-        ("cloud_storage-sample.txt", &["1,297 requests stand after later ones, by up to 1.00 s;", "2,038 devices laid one after another"]),
+        ("systor17-traces-sample.csv", &["1 header line", "287 requests after later ones, by up to 67.6 ms;"]),
+        ("cloud_storage-sample.txt", &["1,297 requests after later ones, by up to 1.00 s;", "2,038 devices laid one after another"]),
         (
             "cheetah.cs.fiu.edu-110108-113008.1_sample_10000_lines",
             &["in a tar archive, as cheetah.cs.fiu.edu-110108-113008.2.blkparse", "the archive is cut off", "5,069 NUL bytes"],
         ),
         ("blkparse-events-for-ftlsim.sqlitewal-update.txt", &["not played: 4,992 C events"]),
-        ("MSNStorageFileServer-sample.csv", &["73 header lines", "requests stand after later ones", "4 devices laid"]),
+        ("MSNStorageFileServer-sample.csv", &["73 header lines", "requests after later ones", "4 devices laid"]),
     ] {
         let Some(notes) = notes(name, &none) else { continue };
         for part in parts {

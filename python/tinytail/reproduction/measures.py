@@ -194,9 +194,9 @@ def _described(result: DesignResult, pattern: str) -> float | None:
     """A number of the words in which a run says that it got stuck; 0 if it did not."""
     if result.stuck is None:
         return 0.0
-    # Runs that were kept by earlier versions have both in one.
+    # Runs that were kept by earlier versions have both in one, and requests that "are outstanding".
     found = re.search(pattern, f"{result.stuck} {result.standstill or ''}")
-    return None if found is None else float(found[1])
+    return None if found is None else float(found[1].replace(",", ""))
 
 
 def _longest_write_us(result: DesignResult) -> float | None:
@@ -220,7 +220,7 @@ FIGURES: dict[str, Callable[[DesignResult], Value]] = {
     "requests_per_s": lambda result: result.throughput.served_per_second,
     "mib_per_s": _mib_per_s,
     "longest_write_us": _longest_write_us,
-    "outstanding": lambda result: _described(result, r"(\d+) requests are outstanding"),
+    "outstanding": lambda result: _described(result, r"([\d,]+) requests? (?:are )?outstanding"),
     "outstanding_write_us": _outstanding_write_us,
     "clock_us": _clock_us,
 }

@@ -27,8 +27,8 @@ SMALL = "lowlatency-240g-small"
 
 STUCK = (
     "Requests stopped completing. One of them, a write, has been in the device for 10.9 s of "
-    "simulated time while others went on; erases and programs were suspended 7 times, and 0 blocks "
-    "were erased. 2 requests are outstanding at 11015488333 ns. 1 reads and 1 writes are in it."
+    "simulated time while others went on; erases and programs were suspended 7 times, and blocks "
+    "erased 0 times. 2 requests outstanding at 11015488333 ns. In the device: 1 read and 1 write."
 )
 
 
