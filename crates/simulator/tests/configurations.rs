@@ -374,7 +374,7 @@ proptest! {
             prop_assert!(names_file_and_key(&error.to_string(), &path), "{}", error);
         }
         let (_other, device) = written(device.get(&small_devices()).as_bytes());
-        let design = if checked == Ok("overlay") { format!("base+{path}") } else { path.clone() };
+        let design = if checked.is_ok_and(|checked| checked.kind == "overlay") { format!("base+{path}") } else { path.clone() };
         match played(spec(&device, &design, "randrw70-qd16")) {
             Ok(outcome) => prop_assert!(outcome.stuck.is_none_or(|stuck| stuck.contains("ideal-gc")), "{}", design),
             Err(message) => prop_assert!(names_file_and_key(&message, &path) || message.contains("] `"), "{}", message),
