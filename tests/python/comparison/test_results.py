@@ -134,3 +134,8 @@ def test_a_group_without_requests_has_no_causes() -> None:
     empty = AllRequests(0, 0, 0, {"array": 0})
     assert empty.ranked() == []
     assert empty.mean_us is None
+
+
+def test_figures_of_findings_may_be_below_0(native: FakeNative) -> None:
+    borrowed = {"code": "borrowed", "message": "m", "figures": {"drift_pages": -501.0}}
+    validate(document(native, findings=[borrowed]), tinytail.read_schema("compare"))

@@ -21,6 +21,7 @@ pub struct Finding {
     /// The same in words.
     pub message: String,
     /// The numbers that it rests on.
+    #[schemars(extend("additionalProperties" = { "type": "number", "minimum": -1e18 }))]
     pub figures: BTreeMap<&'static str, f64>,
 }
 
