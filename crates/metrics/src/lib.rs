@@ -4,8 +4,10 @@
 mod bursts;
 mod classes;
 pub mod distribution;
+mod host_waits;
 pub mod intervals;
 pub mod kinds;
+mod latency;
 pub mod log;
 pub mod request_timelines;
 pub mod series;
@@ -14,11 +16,14 @@ mod table;
 pub mod timeline;
 
 pub use bursts::BurstsNote;
+pub use host_waits::HostWaitsNote;
+pub use latency::LatencySummary;
 
 use bursts::BurstMeter;
 use classes::Classed;
 pub use classes::Histogram;
 use distribution::Distribution;
+use host_waits::HostWaits;
 use intervals::{Interval, intervals};
 use kinds::{KindSummary, Kinds};
 use log::Log;
@@ -36,54 +41,6 @@ use tinytail_core::units::{Ns, SECTOR_BYTES};
 /// The tails that are attributed apart: one request in so many of a kind belongs to each, the slowest, rounded up. They are those
 /// beyond p90 to p99.999.
 const TAILS_ONE_IN: [u64; 5] = [10, 100, 1000, 10_000, 100_000];
-
-/// Latencies of all requests of one kind in microseconds, from the arrival at the host to the last page; `None` where there was no
-/// request. Percentiles come from a histogram and are within 0.1 %.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Latency")]
-pub struct LatencySummary {
-    /// Requests completed.
-    pub count: u64,
-    /// Mean, exact.
-    pub mean_us: Option<f64>,
-    /// Median.
-    pub p50_us: Option<f64>,
-    /// 90th percentile.
-    pub p90_us: Option<f64>,
-    /// 95th percentile.
-    pub p95_us: Option<f64>,
-    /// 99th percentile.
-    pub p99_us: Option<f64>,
-    /// 99.9th percentile.
-    pub p999_us: Option<f64>,
-    /// 99.99th percentile.
-    pub p9999_us: Option<f64>,
-    /// 99.999th percentile.
-    pub p99999_us: Option<f64>,
-    /// Maximum, exact.
-    pub max_us: Option<f64>,
-}
-
-impl LatencySummary {
-    /// Of the latencies that were counted.
-    pub fn of(latencies: &Histogram) -> Self {
-        let us = |ns: Option<Ns>| ns.map(|ns| ns as f64 / 1000.0);
-        let percentiles = latencies.percentiles_ns([0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999]);
-        let [p50_us, p90_us, p95_us, p99_us, p999_us, p9999_us, p99999_us] = percentiles.map(us);
-        Self {
-            count: latencies.len(),
-            mean_us: latencies.mean_ns().map(|ns| ns / 1000.0),
-            p50_us,
-            p90_us,
-            p95_us,
-            p99_us,
-            p999_us,
-            p9999_us,
-            p99999_us,
-            max_us: (!latencies.is_empty()).then_some(latencies.max_ns() as f64 / 1000.0),
-        }
-    }
-}
 
 /// Where the time of a group of requests went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -195,7 +152,7 @@ impl Sums {
 pub struct Span {
     /// How many: reads, writes and trims.
     pub requests: u64,
-    /// When the first of them arrived; later than all times where there are none.
+    /// When the first of them arrived, waits for a bound included; later than all times where there are none.
     pub first_arrival: Ns,
     /// When the last of them arrived.
     pub last_arrival: Ns,
@@ -209,8 +166,8 @@ impl Span {
     #[inline]
     fn add(&mut self, completion: &Completion) {
         self.requests += 1;
-        self.first_arrival = self.first_arrival.min(completion.arrived);
-        self.last_arrival = self.last_arrival.max(completion.arrived);
+        self.first_arrival = self.first_arrival.min(completion.asked);
+        self.last_arrival = self.last_arrival.max(completion.asked);
         self.last_completion = self.last_completion.max(completion.completed);
     }
 
@@ -282,6 +239,8 @@ pub struct Metrics {
     log: Option<Log>,
     /// Where the host issues bursts.
     bursts: Option<BurstMeter>,
+    /// Where the host bounds what is outstanding.
+    host_waits: Option<Box<HostWaits>>,
     /// Kinds of requests that are measured apart.
     kinds: Option<Box<Kinds>>,
 }
@@ -300,6 +259,7 @@ impl Metrics {
             series: Series::new(start_ns, windows),
             log,
             bursts: None,
+            host_waits: None,
             kinds: None,
         }
     }
@@ -320,6 +280,17 @@ impl Metrics {
     /// Hands out what was measured of bursts; none if they were not.
     pub fn take_bursts(&mut self) -> Option<BurstsNote> {
         self.bursts.take().map(BurstMeter::finish)
+    }
+
+    /// Measures from now on how long requests wait in the host, where it bounds what is outstanding.
+    pub fn measure_host_waits(&mut self) {
+        self.host_waits = Some(Box::default());
+    }
+
+    /// How long requests have waited in the host; none if that was not measured.
+    pub fn host_waits(&self) -> Option<HostWaitsNote> {
+        let arrivals_ns = self.span.last_arrival.saturating_sub(self.span.first_arrival);
+        self.host_waits.as_ref().map(|waits| waits.note(arrivals_ns))
     }
 
     /// Measures these kinds of requests apart as well.
@@ -362,6 +333,9 @@ impl Observer for Metrics {
         }
         if let Some(bursts) = &mut self.bursts {
             bursts.add(completion);
+        }
+        if let Some(waits) = &mut self.host_waits {
+            waits.add(completion);
         }
         if let Some(kinds) = &mut self.kinds {
             kinds.add(completion);

@@ -143,6 +143,7 @@ impl TracingMetrics {
             ("kind", Column::Words(requests().map(kind).collect())),
             ("sector", column(|request| request.sector as i64)),
             ("sectors", column(|request| request.sectors.into())),
+            ("asked_ns", Column::Numbers(requests().map(|request| self.since_start(request.asked)).collect())),
             ("arrived_ns", Column::Numbers(requests().map(|request| self.since_start(request.arrived)).collect())),
             ("completed_ns", Column::Numbers(requests().map(|request| self.since_start(request.completed)).collect())),
             ("latency_ns", column(|request| (request.completed - request.arrived) as i64)),

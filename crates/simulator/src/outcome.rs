@@ -31,7 +31,7 @@ use tinytail_metrics::log::LogNote;
 use tinytail_metrics::request_timelines::RequestTimelinesNote;
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::timeline::TimelineNote;
-use tinytail_metrics::{AttributionSum, BurstsNote, GcAffected, LatencySummary, Measures, SlowestSum};
+use tinytail_metrics::{AttributionSum, BurstsNote, GcAffected, HostWaitsNote, LatencySummary, Measures, SlowestSum};
 use tinytail_workload::rate::{arrivals_per_second, per_second};
 use tinytail_workload::{Fitted, InputKind, Pacing, Workload};
 
@@ -45,7 +45,8 @@ pub struct WorkloadNote {
     pub input: InputKind,
     /// What exactly was played.
     pub detail: String,
-    /// When its requests were issued: `open` at their own times, `closed` when others completed, or in `bursts`.
+    /// When its requests were issued: `open` at their own times, `bounded` at those or after others completed, `closed` when others
+    /// completed, or in `bursts`.
     pub pacing: PacingNote,
 }
 
@@ -56,6 +57,8 @@ pub struct WorkloadNote {
 pub enum PacingNote {
     /// At their own times.
     Open,
+    /// At their own times, or later, when others complete: so many are outstanding at most.
+    Bounded,
     /// When others complete.
     Closed,
     /// In bursts.
@@ -66,6 +69,7 @@ impl From<Pacing> for PacingNote {
     fn from(pacing: Pacing) -> Self {
         match pacing {
             Pacing::Open => Self::Open,
+            Pacing::Bounded { .. } => Self::Bounded,
             Pacing::Closed { .. } => Self::Closed,
             Pacing::Bursts => Self::Bursts,
         }
@@ -251,6 +255,10 @@ pub struct Outcome {
     pub gc_count: u64,
     /// How long GCs took; `None` if none ran, or took any time.
     pub gc_times: Option<GcTimes>,
+    /// How long requests waited in the host for others to complete. Missing where nothing bounds how many are outstanding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "HostWaitsNote")]
+    pub host_waits: Option<HostWaitsNote>,
     /// How fast bursts were done; `None` if the workload is not played in bursts.
     pub bursts: Option<BurstsNote>,
     /// The first 1,000 GCs that started while another of their plane group was under way although GC rotates; none where it
@@ -506,6 +514,7 @@ pub(crate) fn outcome<M: Measures>(
         }
     }
     let tails = metrics.read_tails();
+    let host_waits = metrics.host_waits();
     let findings = findings(&findings::Run {
         collects: gc != GcNote::Never,
         counters,
@@ -521,13 +530,16 @@ pub(crate) fn outcome<M: Measures>(
         start: figures.start,
         span: metrics.span(),
         throughput,
+        host_waits: host_waits.as_ref(),
+        slots_proposed: slots_proposed(workload, device),
         page_bytes: device.geometry.page_bytes,
         erased,
         before: figures.before.counters,
         erased_since_ageing,
         gc_units,
     });
-    let measured = figures.recorder.and_then(|recorder| recorder.note(&read, &write));
+    let waits = host_waits.as_ref().is_some_and(|waits| waits.waited > 0);
+    let measured = figures.recorder.and_then(|recorder| recorder.note(&read, &write, waits));
     Outcome {
         design: spec.design.clone(),
         measured,
@@ -546,6 +558,7 @@ pub(crate) fn outcome<M: Measures>(
         gc,
         gc_count: counters.gcs,
         gc_times: gc_times(counters),
+        host_waits,
         bursts: figures.bursts,
         rotation_violations: rotation_violations(drive, figures.start),
         attribution: AttributionNote {
@@ -614,6 +627,20 @@ pub(crate) fn outcome<M: Measures>(
         kinds: drive.observer().metrics().kinds(),
         given_up: drive.observer().metrics().given_up(),
     }
+}
+
+/// The most that is proposed: enough to keep dies busy, and not so many that they wait for each other for long.
+const SLOTS_PROPOSED_MAX: u32 = 64;
+
+/// A bound on what is outstanding that keeps a backlog out of the drive, for a workload that may have one and has none so small.
+pub(crate) fn slots_proposed(workload: &Workload, device: &Device) -> Option<u32> {
+    let slots = device.host.queue_depth.min(SLOTS_PROPOSED_MAX);
+    let is_unbounded = match workload.pacing {
+        Pacing::Open => true,
+        Pacing::Bounded { outstanding_max } => outstanding_max > slots,
+        Pacing::Closed { .. } | Pacing::Bursts => false,
+    };
+    (is_unbounded && workload.input != InputKind::Synthetic).then_some(slots)
 }
 
 /// Pages programmed for whatever purpose.

@@ -134,19 +134,19 @@ pub fn play<O: Observer>(
     let mut ahead = Ahead::new(source);
     let mut watch = Watch::new(drive, control);
     let mut in_flight = 0u32;
-    let (depth, open) = match pacing {
-        Pacing::Closed { depth } => (depth, false),
-        Pacing::Open | Pacing::Bursts => (u32::MAX, true),
-    };
+    let depth = room(pacing);
+    let has_times = pacing.has_times();
     if let Err(error) = ahead.look_ahead(drive) {
         return unread(error);
     }
     loop {
-        // Submit what is due: in closed loop up to the depth, in open loop whatever comes before the next event.
+        // Submit what is due, up to the depth: what has times of its own if it comes before the next event.
         while in_flight < depth {
             let Some(arrival) = ahead.next() else { break };
-            let at = if open { arrival.at + offset_ns } else { drive.now() };
-            if open {
+            let asked = if has_times { arrival.at + offset_ns } else { drive.now() };
+            if has_times {
+                // One that has waited for room is late.
+                let at = asked.max(drive.now());
                 // An event at the same time comes first.
                 if drive.next_event().is_some_and(|event| event <= at) {
                     break;
@@ -158,7 +158,7 @@ pub fn play<O: Observer>(
                     watch.last_progress = at;
                 }
             }
-            if let Err(error) = drive.submit_to(arrival.queue, at, arrival.command) {
+            if let Err(error) = drive.submit_to(arrival.queue, asked, arrival.command) {
                 return Ending::Faulty(error.to_string());
             }
             in_flight += 1;
@@ -185,6 +185,15 @@ pub fn play<O: Observer>(
                 ahead.end();
             }
         }
+    }
+}
+
+/// How many requests of a stream may be outstanding.
+fn room(pacing: Pacing) -> u32 {
+    match pacing {
+        Pacing::Closed { depth } => depth,
+        Pacing::Bounded { outstanding_max } => outstanding_max,
+        Pacing::Open | Pacing::Bursts => u32::MAX,
     }
 }
 

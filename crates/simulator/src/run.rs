@@ -6,7 +6,7 @@ use crate::catalog;
 use crate::control::{Control, Phase, WRITE_STALL_S_MAX};
 use crate::crew::{AtWork, thread_cpu_seconds};
 use crate::image::Image;
-use crate::outcome::{Before, Figures, Outcome, Recorder, erased_pages, outcome};
+use crate::outcome::{Before, Figures, Outcome, Recorder, erased_pages, outcome, slots_proposed};
 use crate::play::{ARRIVAL_MAX, Ending, play, play_for, play_streams};
 use crate::spec::{RunError, Spec, TimelineSpec};
 use crate::wear::erases_so_far;
@@ -75,7 +75,7 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
     control.enter(Phase::Reading, 0);
     let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()), seen: Arc::clone(shared.seen()) };
     let resolved = Workload::resolve_watched(&spec.workload, &spec.trace, spec.settings.workload(), &reading)?;
-    let workload = resolved.transformed(&spec.transform)?;
+    let workload = resolved.transformed(&spec.transform)?.bounded(spec.outstanding_max)?;
     if spec.requests == Some(0) {
         return Err(RunError::Failed("0 requests were asked for; at least 1 is needed".into()));
     }
@@ -83,6 +83,9 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
     workload.check_duration(spec.seed, spec.requests, room(spec.no_warm_up))?;
     if !(1..=WINDOWS_MAX).contains(&spec.windows) {
         return Err(RunError::Failed(format!("{} windows were asked for; 1 to {WINDOWS_MAX} are possible", spec.windows)));
+    }
+    if let Some(note) = backlog_note(&workload, &device, spec) {
+        shared.note(note);
     }
     // A file that cannot be written is found before the work.
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
@@ -94,6 +97,24 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
     let prepared = Prepared { image, log, adjusted, addresses, footprint };
     let _at_work = AtWork::new();
     run_on(&device, design, &free, &workload, prepared, timeline, spec, control, shared)
+}
+
+/// Memory that a request takes which waits in the host, in bytes, with the room that the line keeps free.
+const WAITING_BYTES: u64 = 80;
+/// A backlog that may take less is not worth a word, in bytes.
+const BACKLOG_SAID_BYTES: u64 = 1 << 29;
+
+/// What a backlog may take, where that is much: all requests of the workload may wait in a line.
+fn backlog_note(workload: &Workload, device: &Device, spec: &Spec) -> Option<String> {
+    let slots = slots_proposed(workload, device)?;
+    let bytes = workload.requests_expected(spec.requests)?.saturating_mul(WAITING_BYTES);
+    (bytes >= BACKLOG_SAID_BYTES).then(|| {
+        format!(
+            "where a drive is slower than {}, its backlog takes up to {:.1} GB of memory; --outstanding-max {slots} bounds it",
+            workload.name,
+            bytes as f64 / 1e9
+        )
+    })
 }
 
 /// How much of a trace's time a run holds, which plays it twice if it warms up.
@@ -244,6 +265,9 @@ fn run_with<M: Measures>(
             (None, Some(kept)) => Streams::one(Box::new(kept), workload.pacing),
             (None, None) => workload.streams(spec.seed, &context, spec.requests)?,
         };
+        if streams.streams.iter().any(|stream| matches!(stream.pacing, Pacing::Bounded { .. })) {
+            drive.observer_mut().metrics_mut().measure_host_waits();
+        }
         if let Some(recorder) = &recorder {
             let listened = |stream: Stream| Stream { source: recorder.listen(stream.source), ..stream };
             streams.streams = streams.streams.into_iter().map(listened).collect();
@@ -266,7 +290,7 @@ fn run_with<M: Measures>(
     let (partial, stuck, unread) = match ending {
         Ending::Complete => (false, None, None),
         Ending::Cancelled => (true, None, None),
-        Ending::Stuck(why) => (true, Some(stuck_message(&drive, &why, spec)), None),
+        Ending::Stuck(why) => (true, Some(stuck_message(&drive, &why, spec, workload)), None),
         Ending::Unread(why) => (true, None, Some(why)),
         Ending::Faulty(why) => return Err(RunError::Failed(why)),
         Ending::WrongData(what) => return Err(RunError::Failed(format!("{}: a read returned wrong data: {what}", spec.design))),
@@ -433,7 +457,7 @@ impl Source for Kept {
 }
 
 /// That a run got stuck, how, and what helps.
-fn stuck_message<M: Measures>(drive: &Drive<M>, why: &str, spec: &Spec) -> String {
+fn stuck_message<M: Measures>(drive: &Drive<M>, why: &str, spec: &Spec, workload: &Workload) -> String {
     let stalling = match &drive.design().suspend {
         SuspendPolicy::EraseSuspension(suspension) if suspension.may_stall_writes() => Some(suspension.mode().replace('_', "-")),
         _ => None,
@@ -443,10 +467,38 @@ fn stuck_message<M: Measures>(drive: &Drive<M>, why: &str, spec: &Spec) -> Strin
     } else if let Some(suspend) = stalling.filter(|_| drive.counters().suspensions > 0) {
         format!("Reads suspend erases without end under `{suspend}`; with the overlay `t-es` in its place, erases come to their end.")
     } else if drive.oldest_write().is_some_and(|since| drive.now() - since > spec.write_stall_s * SECOND) {
-        format!("If that is a backlog, --write-stall-s {} lets writes wait longer.", (spec.write_stall_s * 10).min(WRITE_STALL_S_MAX))
+        let longer_s = (spec.write_stall_s * 10).min(WRITE_STALL_S_MAX);
+        let bounded = slots_proposed(workload, drive.view().device())
+            .filter(|slots| drive.outstanding() > *slots as usize && drive.view().device().host.queue_depth > *slots);
+        let bounded = bounded.map_or(String::new(), |slots| format!("--outstanding-max {slots} has requests wait in the host, and "));
+        format!("If that is a backlog, {bounded}--write-stall-s {longer_s} lets writes wait longer.")
     } else {
         let live = drive.view().device().state.live_percent;
         format!("--state live_percent={} starts with more spare space.", live.saturating_sub(10).max(1))
     };
     format!("Requests stopped completing. {why} {remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tinytail_workload::{TraceOptions, Transform};
+
+    #[test]
+    fn a_backlog_is_named_where_it_may_take_much_and_nothing_bounds_it() {
+        let device = catalog::device("ttflash-small").unwrap();
+        let note = |requests, outstanding_max| {
+            let workload = Workload::resolve("standin-dtrs", &TraceOptions::default()).unwrap();
+            let workload = workload.transformed(&Transform { repeat: Some(1000), ..Transform::default() }).unwrap();
+            let spec = Spec { requests: Some(requests), ..Spec::new("ttflash-small", "base", "standin-dtrs") };
+            backlog_note(&workload.bounded(outstanding_max).unwrap(), &device, &spec)
+        };
+        let most = (1 << 29) / 80;
+        assert_eq!(note(most, None), None);
+        assert_eq!(
+            note(most + 1, None).unwrap(),
+            "where a drive is slower than standin-dtrs, its backlog takes up to 0.5 GB of memory; --outstanding-max 32 bounds it"
+        );
+        assert_eq!(note(most + 1, Some(32)), None);
+    }
 }

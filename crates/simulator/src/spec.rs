@@ -56,6 +56,10 @@ pub struct Spec {
     #[serde(default = "write_stall_s")]
     #[schemars(range(min = 1, max = WRITE_STALL_S_MAX))]
     pub write_stall_s: u64,
+    /// Let at most so many requests of a trace or a stand-in be outstanding. One that arrives meanwhile waits in the host until one of
+    /// them completes. Its latency begins then; waits are shown apart.
+    #[schemars(range(min = 1))]
+    pub outstanding_max: Option<u32>,
     /// Values of the starting state that replace the device's.
     #[serde(default)]
     #[schemars(with = "Map<String, Value>")]

@@ -2,6 +2,7 @@
 
 mod aged;
 mod ageing;
+mod bounded;
 mod bursts;
 mod by_hand;
 mod configurations;

@@ -71,7 +71,7 @@ fn check_against_log(kept: &Kept, design: &str) {
     for request in &kept.traced {
         let id = number(request, "id");
         let logged = log[&id];
-        for column in ["arrived_ns", "completed_ns", "latency_ns", "sector", "sectors", "reconstructed"] {
+        for column in ["asked_ns", "arrived_ns", "completed_ns", "latency_ns", "sector", "sectors", "reconstructed"] {
             assert_eq!(number(request, column), number(logged, column), "{design}: {column} of {id}");
         }
         let mut at = number(request, "arrived_ns");

@@ -165,23 +165,21 @@ fn a_thinking_thread_waits_after_each_completion() {
 #[test]
 fn a_thread_with_a_bound_keeps_its_times_until_it_has_too_much_outstanding() {
     let gap_ns = 300 * US;
-    let bounded = |outstanding_max| {
-        let reader = timed(open(READ, gap_ns, Some(800)), Timing { outstanding_max, ..Timing::default() });
-        played(vec![reader, closed(WRITE, 4, None)], u64::MAX)
-    };
-    let [reads, _] = bounded(Some(2));
+    let paced = |pacing| played(vec![stream(READ, pacing, gap_ns, Some(800)), closed(WRITE, 4, None)], u64::MAX);
+    let [reads, _] = paced(Pacing::Bounded { outstanding_max: 2 });
     let mut late = 0;
     for (index, read) in reads.iter().enumerate() {
         let own = index as Ns * gap_ns;
-        let outstanding = reads[..index].iter().filter(|other| other.completed > read.asked).count();
+        assert_eq!(read.asked, own);
+        let outstanding = reads[..index].iter().filter(|other| other.completed > read.arrived).count();
         assert!(outstanding < 2, "request {index}: {outstanding} before it");
         // It is issued at its own time, or when there is room after that.
-        assert!(read.asked == own || (read.asked > own && reads[..index].iter().any(|other| other.completed == read.asked)));
-        late += usize::from(read.asked > own);
+        assert!(read.arrived == own || (read.arrived > own && reads[..index].iter().any(|other| other.completed == read.arrived)));
+        late += usize::from(read.arrived > own);
     }
     assert!(late > 20 && late < 790, "{late}");
-    let [free, _] = bounded(None);
-    assert!(free.iter().enumerate().all(|(index, read)| read.asked == index as Ns * gap_ns));
+    let [free, _] = paced(Pacing::Open);
+    assert!(free.iter().enumerate().all(|(index, read)| read.arrived == index as Ns * gap_ns));
 }
 
 #[test]
@@ -197,8 +195,9 @@ fn a_thread_begins_and_ends_at_its_times() {
 
     // What would be issued at the end is not, what would be a nanosecond before is.
     for (runtime_ns, expected) in [(3 * MS, 3), (3 * MS + 1, 4)] {
-        let timing = Timing { runtime_ns: Some(runtime_ns), outstanding_max: Some(100), ..Timing::default() };
-        let [reads, _] = played(vec![timed(open(READ, MS, Some(50)), timing)], u64::MAX);
+        let timing = Timing { runtime_ns: Some(runtime_ns), ..Timing::default() };
+        let bounded = stream(READ, Pacing::Bounded { outstanding_max: 100 }, MS, Some(50));
+        let [reads, _] = played(vec![timed(bounded, timing)], u64::MAX);
         assert_eq!(reads.len(), expected);
         let timing = Timing { runtime_ns: Some(runtime_ns), think_ns: 3 * MS, ..Timing::default() };
         let [reads, _] = played(vec![timed(closed(READ, 1, Some(50)), timing)], u64::MAX);
@@ -328,7 +327,7 @@ fn one_thread_is_as_one_stream() {
         streams(&mut drive);
         drive.event_hash()
     };
-    for (pacing, gap_ns) in [(Pacing::Closed { depth: 7 }, 0), (Pacing::Open, 90 * US)] {
+    for (pacing, gap_ns) in [(Pacing::Closed { depth: 7 }, 0), (Pacing::Open, 90 * US), (Pacing::Bounded { outstanding_max: 3 }, 90 * US)] {
         let alone = hash(&mut |drive| {
             let mut source = stream(WRITE, pacing, gap_ns, Some(3000)).source;
             assert_eq!(play(drive, source.as_mut(), pacing, MS, &Control::default(), |_| false), Ending::Complete);

@@ -9,6 +9,12 @@ use crate::source::{Note, Source};
 pub enum Pacing {
     /// At its own time, whatever the drive does.
     Open,
+    /// At its own time, or in its turn as soon as fewer than this many of the same stream are outstanding. Until then it waits in the
+    /// host.
+    Bounded {
+        /// Number of outstanding requests, at least 1.
+        outstanding_max: u32,
+    },
     /// In bursts of requests with equal times. A burst is issued when all of the one before have completed and the difference
     /// between their times has passed.
     Bursts,
@@ -17,6 +23,14 @@ pub enum Pacing {
         /// Number of outstanding requests, at least 1.
         depth: u32,
     },
+}
+
+impl Pacing {
+    /// Whether requests have times of their own, before which they are not issued.
+    #[must_use]
+    pub fn has_times(self) -> bool {
+        matches!(self, Self::Open | Self::Bounded { .. })
+    }
 }
 
 /// What is added to a pacing. Nothing by default.
@@ -28,9 +42,6 @@ pub struct Timing {
     pub runtime_ns: Option<Ns>,
     /// In closed loop: the time from the completion of a request to the issue of the one that takes its place.
     pub think_ns: Ns,
-    /// In open loop: a request whose time has come waits outside the drive, and is not asked for yet, while so many of the
-    /// stream are outstanding. At least 1.
-    pub outstanding_max: Option<u32>,
     /// In closed loop: it issues requests in pulses; all the time without them.
     pub pulses: Option<Pulses>,
     /// Pauses in which nothing of the stream is outstanding.

@@ -477,6 +477,34 @@ impl Workload {
         })
     }
 
+    /// This workload with at most so many requests outstanding, where that is given: others whose time has come wait in the host.
+    ///
+    /// # Errors
+    /// A workload whose requests have no times of their own, one that is made by rule, or a bound of 0.
+    pub fn bounded(self, outstanding_max: Option<u32>) -> Result<Self, WorkloadError> {
+        let Some(outstanding_max) = outstanding_max else { return Ok(self) };
+        let message = match (self.input, self.pacing) {
+            _ if outstanding_max == 0 => "with --outstanding-max 0 nothing could be issued; expected 1 or more".into(),
+            (InputKind::Synthetic, _) => {
+                "--outstanding-max applies to traces and stand-ins, and this workload is made by rule: its file bounds its requests, by \
+                 `outstanding_max` beside `rate_per_s`, `queue_depth` in closed loop, or `iodepth` in a job of fio; leave the option out"
+                    .into()
+            }
+            (_, Pacing::Closed { depth }) => format!(
+                "--outstanding-max applies to requests that come at their own times, and in closed loop at queue depth {depth} no more than \
+                 {depth} are outstanding; leave out one of the two"
+            ),
+            (_, Pacing::Bursts) => "--outstanding-max applies to requests that come at their own times, and in bursts they wait for those \
+                                    before; leave out the option, or `burst_gap_s` (--burst-gap-s)"
+                .into(),
+            (_, Pacing::Open | Pacing::Bounded { .. }) => {
+                let detail = format!("{}, at most {outstanding_max} outstanding", self.detail);
+                return Ok(Self { pacing: Pacing::Bounded { outstanding_max }, detail, ..self });
+            }
+        };
+        Err(WorkloadError::Option { path: self.name, message })
+    }
+
     /// Starts the stream of requests from its beginning, cut off after `requests` of them; without it, a synthetic workload
     /// has its own number, and others end by themselves. The same seed gives the same stream; a trace has no use for it.
     ///
@@ -687,7 +715,7 @@ impl Workload {
             },
             Requests::Synthetic(_) | Requests::Threads(_) | Requests::Profile { .. } => return Ok(()),
         };
-        if self.pacing != Pacing::Open || longest_ns <= room.run_ns as f64 {
+        if !self.pacing.has_times() || longest_ns <= room.run_ns as f64 {
             return Ok(());
         }
         let any_drive = SourceContext { logical_sectors: u64::MAX, mapped_sectors: u64::MAX };
@@ -759,7 +787,7 @@ impl Workload {
     #[must_use]
     pub fn coarse_times(&self) -> Vec<CoarseTimes> {
         match &self.requests {
-            _ if self.pacing != Pacing::Open => Vec::new(),
+            _ if !self.pacing.has_times() => Vec::new(),
             Requests::Trace(trace) => trace.coarse_times().into_iter().collect(),
             Requests::Transformed { transformed, .. } => transformed.base().coarse_times(),
             _ => Vec::new(),

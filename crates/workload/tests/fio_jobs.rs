@@ -264,8 +264,7 @@ fn times_and_rates_are_those_of_the_thread() {
     assert_eq!(timing("thinktime=3ms"), (Pacing::Closed { depth: 1 }, Timing { think_ns: 3 * MS, ..none }));
     let times = Timing { start_ns: 2 * SECOND, runtime_ns: Some(60 * SECOND), ..none };
     assert_eq!(timing("startdelay=2\nruntime=1m\ntime_based=1"), (Pacing::Closed { depth: 1 }, times));
-    let capped = Timing { outstanding_max: Some(4), ..none };
-    assert_eq!(timing("rate_iops=500\niodepth=4"), (Pacing::Open, capped));
+    assert_eq!(timing("rate_iops=500\niodepth=4"), (Pacing::Bounded { outstanding_max: 4 }, none));
     let arrivals = |options: &str| requests(&job(options), 4000);
     assert!(arrivals("rate_iops=500,9").iter().zip(0..).all(|(arrival, index)| arrival.at == index * 2 * MS));
     let random = arrivals("rate_iops=500\nrate_process=poisson");
@@ -616,7 +615,7 @@ fn pauses_and_rates_of_mixes_are_those_of_the_thread() {
         Some(Rest { requests: Some(8), counts_issued: true, ..rest })
     );
     assert_eq!(timing("thinktime=20\nthinktime_iotime=2").1, Some(Rest { requests: None, busy_ns: Some(2 * SECOND), ..rest }));
-    assert_eq!(timing("thinktime=20\nrate_iops=100"), (Pacing::Open, Some(rest)));
+    assert_eq!(timing("thinktime=20\nrate_iops=100"), (Pacing::Bounded { outstanding_max: 1 }, Some(rest)));
     let arrivals = requests(&job("rw=randrw\nrate_iops=100,300\nsize=16m"), 400);
     let reads: Vec<u64> = arrivals.iter().filter(|arrival| arrival.command.kind == CommandKind::Read).map(|arrival| arrival.at).collect();
     assert_eq!(reads.len(), 100);

@@ -92,6 +92,9 @@ def _named_figures() -> Iterator[tuple[str, _Named]]:
     yield "throughput.arrivals_per_second", _Named("requests/s arriving", units.rate)
     yield "throughput.served_per_second", _Named("IOPS", units.rate, is_main=True)
     yield "throughput.makespan_mb_per_second", _Named("MB/s", units.number, is_main=True)
+    yield "host_waits.waited_percent", _Named("waited in host", units.percent, has_ratio=False)
+    for key, name in (("mean_us", "mean"), ("p9999_us", "p99.99"), ("max_us", "max")):
+        yield f"host_waits.wait.{key}", _Named(f"waits in host {name}", units.latency, unit=" µs")
     yield "write_amplification", _Named("write amplification", units.number, is_main=True)
     yield "erases", _Named("erases", units.count, is_main=True)
     yield "gc_count", _Named("GCs", units.count)

@@ -150,9 +150,10 @@ def _rows(comparison: Comparison, amplification: str) -> list[Row]:
         f"{kind}s max", results, reference, lambda result: latency_of(result, kind).max_us
     )
     rows += _other_kind(results, reference, "write" if kind == "read" else "read")
-    if comparison.workload.pacing == "open":
+    if comparison.workload.pacing in ("open", "bounded"):
         arrivals = [units.rate(result.throughput.arrivals_per_second) for result in results]
         rows.append(Row("arriving/s", arrivals))
+    rows += _host_waits(results)
     rows.append(Row("IOPS, MB/s", [_rates(result) for result in results]))
     rows += _amplification(results, amplification)
     erases = [units.count(result.erases) for result in results]
@@ -206,6 +207,23 @@ def _other_kind(
         if known and differ:
             rows += _percentile_row(results, reference, kind, percentile)
     return rows
+
+
+def _host_waits(results: Sequence[DesignResult]) -> list[Row]:
+    """How many requests waited in the host for others, and how long; only where any may."""
+    waits = [result.host_waits for result in results]
+    if not any(waits):
+        return []
+    shares = [
+        units.MISSING if each is None else units.percent(each.waited_percent) for each in waits
+    ]
+    lengths = [
+        units.MISSING
+        if each is None
+        else f"{units.latency(each.wait.mean_us)}, {units.latency(each.wait.max_us)}"
+        for each in waits
+    ]
+    return [Row("waited in host", shares), Row("wait mean, max", lengths)]
 
 
 def _rates(result: DesignResult) -> str:

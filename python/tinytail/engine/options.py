@@ -85,6 +85,9 @@ class RunOptions(Options):
             ends the run, with what was served until then: writes that get nowhere would have it go
             on for ever. Where bursts are more than a drive keeps up with, a backlog may last
             longer.
+        outstanding_max: Let at most so many requests of a trace or a stand-in be outstanding. One
+            that arrives meanwhile waits in the host until one of them completes. Its latency begins
+            then; waits are shown apart.
     """
 
     requests: Annotated[int, Whole(1, U64_MAX)] | None = None
@@ -93,6 +96,7 @@ class RunOptions(Options):
     windows: Annotated[int, Whole(1, 10000)] = 200
     no_warm_up: bool = False
     write_stall_s: Annotated[int, Whole(1, 1000000)] = 10
+    outstanding_max: Annotated[int, Whole(1, U32_MAX)] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,3 +304,4 @@ class RunKeywords(TraceKeywords, total=False):
     windows: Annotated[int, Whole(1, 10000)]
     no_warm_up: bool
     write_stall_s: Annotated[int, Whole(1, 1000000)]
+    outstanding_max: Annotated[int, Whole(1, U32_MAX)] | None

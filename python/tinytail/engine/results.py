@@ -18,6 +18,7 @@ FindingCode = Literal[
     "no_gc",
     "start_off_trigger",
     "saturated",
+    "slots_full",
     "queue_full",
     "closed_loop",
     "trace_fitted",
@@ -36,7 +37,7 @@ InputKind = Literal["real", "synthetic", "stand-in"]
 
 Method = Literal["blocks", "seeds"]
 
-Pacing = Literal["open", "closed", "bursts"]
+Pacing = Literal["open", "bounded", "closed", "bursts"]
 
 RuleName = Literal["paper", "paper-large-period", "current"]
 
@@ -365,6 +366,27 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class HostWaits:
+    """Waits in the host of requests that come at their own times where so many may be outstanding
+    at most: from its own time until a request is issued.
+
+    Its latency begins then.
+
+    Attributes:
+        waited: Requests that waited: reads, writes and trims.
+        waited_percent: Their share of all requests, in percent.
+        arrivals_seconds: From the first request's own time to that of the last, in seconds.
+            `throughput.makespan_seconds` says how long they took.
+        wait: The waits of all requests, of 0 for those that did not wait.
+    """
+
+    waited: int
+    waited_percent: float
+    arrivals_seconds: float
+    wait: Latency
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """What became of the timeline for Perfetto.
 
@@ -491,8 +513,8 @@ class Workload:
         input: `real` for a recorded trace, `synthetic` for requests made by rule, or `stand-in` for
             ones made to be like a recorded trace.
         detail: What exactly was played.
-        pacing: When its requests were issued: `open` at their own times, `closed` when others
-            completed, or in `bursts`.
+        pacing: When its requests were issued: `open` at their own times, `bounded` at those or
+            after others completed, `closed` when others completed, or in `bursts`.
     """
 
     name: str
@@ -866,7 +888,8 @@ class Latency:
     """Latencies of all requests of one kind in microseconds, from the arrival at the host to the
     last page; None where there was no request.
 
-    Percentiles come from a histogram and are within 0.1 %.
+    Where a bound keeps requests waiting for others, they begin after that wait. Percentiles come
+    from a histogram and are within 0.1 %.
 
     Attributes:
         count: Requests completed.
@@ -965,6 +988,8 @@ class DesignResult:
         log: What became of the log of every request; None without `--log` and `--out`.
         request_timelines: What became of the request timelines; None without `--out`.
         timeline: What became of the timeline; None without `--timeline`.
+        host_waits: How long requests waited in the host for others to complete. Missing where
+            nothing bounds how many are outstanding.
         measured: What the requests took when the trace was recorded, and how that compares. Missing
             where the trace does not say, where its requests are another load here, and in runs that
             were ended early.
@@ -1017,6 +1042,7 @@ class DesignResult:
     log: Log | None
     request_timelines: RequestTimelines | None
     timeline: Timeline | None
+    host_waits: HostWaits | None = None
     measured: Measured | None = None
     replicates: tuple[Replicate, ...] = ()
     unread: str | None = None

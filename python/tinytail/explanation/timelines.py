@@ -63,6 +63,9 @@ class RequestTimeline:
     without a gap from arrival to completion; None if the order was not kept. `gcs` are those of the
     segments that ended in the measured part.
 
+    Its latency begins at `arrived_ns`, and its own time is `asked_ns`: until then it waited in the
+    host for others to complete, where a bound keeps more from being outstanding.
+
     Of the latency, `host_queue_ns` passed first, in the host, because the device queue was full.
     Segments of that time say what the requests in the device waited for, the largest share first.
     """
@@ -72,6 +75,7 @@ class RequestTimeline:
     kind: Kind
     sector: int
     sectors: int
+    asked_ns: int
     arrived_ns: int
     completed_ns: int
     latency_ns: int
@@ -202,6 +206,8 @@ def _timeline(
     gcs: tuple[TimelineGc, ...],
 ) -> RequestTimeline:
     facts = {name: row[name] for name in _FACTS}
+    # Older folders lack it: nothing bounded what was outstanding.
+    facts["asked_ns"] = row.get("asked_ns", row["arrived_ns"])
     facts |= {name: bool(row[name]) for name in ("gc_blocked", "queue_blocked")}
     largest_first = dict(sorted(parts.items(), key=lambda part: (-part[1], part[0])))
     return RequestTimeline(design=design, **facts, parts=largest_first, segments=segments, gcs=gcs)

@@ -80,9 +80,10 @@ def sentences(explanation: Explanation) -> list[str]:
         cause = main_cause({rank.cause: rank.ns for rank in ranking.causes})
         described.append(_sentence(words, cause))
     for timeline in explanation.request_timelines:
-        words = [
-            f"{timeline.design}: {timeline.kind} {timeline.id} took {ago(timeline.latency_ns)}"
-        ]
+        waited = timeline.arrived_ns - timeline.asked_ns
+        wait = f"waited {ago(waited)} in the host and " if waited else ""
+        took = f"{wait}took {ago(timeline.latency_ns)}"
+        words = [f"{timeline.design}: {timeline.kind} {timeline.id} {took}"]
         described.append(_sentence(words, main_cause(timeline.parts)))
     return described
 
@@ -117,6 +118,8 @@ def _title(timeline: RequestTimeline) -> Iterator[Text]:
         f"{units.counted(timeline.sectors, 'sector')} from sector {timeline.sector:,} on",
         f"arrived {timeline.arrived_ns / 1e9:,.9f} s after the measured part began",
     ]
+    if timeline.arrived_ns > timeline.asked_ns:
+        facts.append(f"waited {ago(timeline.arrived_ns - timeline.asked_ns)} in the host before")
     if timeline.reconstructed:
         facts.append(f"{units.counted(timeline.reconstructed, 'page')} regenerated from stripes")
     if timeline.gc_waits:

@@ -115,7 +115,9 @@ def _other_reference(comparison: Comparison) -> Iterator[ComparedFinding]:
 
 
 def _closed_loop(results: Sequence[DesignResult]) -> Iterator[ComparedFinding]:
-    if len(results) < 2 or any(result.workload.pacing != "closed" for result in results):
+    loops = {"closed": "closed loop", "bounded": "with a bound on what is outstanding"}
+    pacings = {result.workload.pacing for result in results}
+    if len(results) < 2 or len(pacings) > 1 or not pacings <= set(loops):
         return
     served = [result.throughput.served_per_second for result in results]
     rates = [rate for rate in served if rate is not None]
@@ -124,8 +126,8 @@ def _closed_loop(results: Sequence[DesignResult]) -> Iterator[ComparedFinding]:
     low, high = min(rates), max(rates)
     yield _finding(
         "closed_loop",
-        f"closed loop: {units.rate(low)} to {units.rate(high)} requests/s, so latencies are "
-        "of different loads",
+        f"{loops[pacings.pop()]}: {units.rate(low)} to {units.rate(high)} requests/s, so "
+        "latencies are of different loads",
         {"least_per_second": low, "most_per_second": high},
         results,
     )

@@ -14,6 +14,7 @@ from tinytail.verdict.percentiles import LATENCIES, Kind, Percentile, latency_of
 
 if TYPE_CHECKING:
     from tinytail.comparison.result import Comparison, DesignResult
+    from tinytail.engine.results import HostWaits
 
 Figure = float | int | None
 
@@ -75,6 +76,36 @@ def _of_bursts(name: str) -> Callable[[DesignResult], Figure]:
         return value
 
     return of
+
+
+def _of_host_waits(
+    of: Callable[[HostWaits, DesignResult], Figure],
+) -> Callable[[DesignResult], Figure]:
+    return lambda result: None if result.host_waits is None else of(result.host_waits, result)
+
+
+def _host_wait_rows() -> list[_Row]:
+    def figure(of: Percentile) -> Callable[[DesignResult], Figure]:
+        return _of_host_waits(lambda waits, _: of.of(waits.wait))
+
+    def seconds(of: Callable[[HostWaits, DesignResult], float]) -> Callable[[DesignResult], Figure]:
+        return _of_host_waits(lambda waits, result: 1e6 * of(waits, result))
+
+    waited = _of_host_waits(lambda waits, _: waits.waited)
+    percent = _of_host_waits(lambda waits, _: waits.waited_percent)
+    came = seconds(lambda waits, _: waits.arrivals_seconds)
+    served = seconds(lambda _, result: result.throughput.makespan_seconds)
+    return [
+        _Row("waited in host", waited, units.count, has_ratio=False, starts_section=True),
+        _Row("  of requests", percent, units.percent, has_ratio=False),
+        *(
+            _Row(f"  {each.name}", figure(each), units.latency, has_ratio=True)
+            for each in LATENCIES
+            if each.name != "p99.999"
+        ),
+        _Row("  all came in", came, units.latency, has_ratio=False),
+        _Row("  all were served in", served, units.latency, has_ratio=True),
+    ]
 
 
 ALL_PLANES = 100.0
@@ -179,9 +210,11 @@ _ROWS = [
 def _rows(results: Sequence[DesignResult]) -> list[_Row]:
     """The rows that a table of these results has.
 
-    Those of bursts only where there are bursts, those of planes only where dies have several.
+    Those of bursts only where there are bursts, those of waits in the host only where a bound may
+    cause them, those of planes only where dies have several.
     """
     rows = _BURST_ROWS + _ROWS if any(result.bursts for result in results) else _ROWS
+    rows = rows + _host_wait_rows() if any(result.host_waits for result in results) else rows
     utilized = [result.plane_utilization_during_gc_percent for result in results]
     several = any(percent is not None and percent < ALL_PLANES for percent in utilized)
     return rows + _PLANE_ROWS if several else rows

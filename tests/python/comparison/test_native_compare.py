@@ -332,6 +332,40 @@ def test_a_trace_is_played_in_bursts(command: RunCommand, tmp_path: Path) -> Non
         )
 
 
+def test_a_bounded_replay_takes_longer_and_keeps_waits_apart(
+    command: RunCommand, tmp_path: Path
+) -> None:
+    trace = tmp_path / "fast.csv"
+    trace.write_text(
+        "".join(f"{i * 8},{'RW'[i % 2]},{i * 7919 % 9000 * 4096},4096\n" for i in range(3000))
+    )
+    words = ["base", "--device", "ttflash-small", "--workload", str(trace)]
+    words += ["--columns", "time:us,op,lba:bytes,len:bytes"]
+    said = command("compare", *words, "--details")
+    remedy = re.search(r"--outstanding-max \d+", " ".join(said.out.split()))
+    assert remedy is not None, said.out
+    kept = tmp_path / "kept"
+    bounded = command("compare", *words, *remedy[0].split(), "--out", str(kept))
+    assert bounded.code == 0, bounded.err
+    assert "saturated" not in bounded.out
+    assert re.search(r"^waited in host +\d", bounded.out, re.MULTILINE), bounded.out
+    comparison = tinytail.read_results(kept / "results.json")
+    assert remedy[0] in comparison.command
+    (result,) = comparison.results
+    waits = result.host_waits
+    assert waits is not None
+    assert waits.wait.count == 3000
+    assert waits.wait.mean_us is not None
+    log = result.to_arrow("requests").to_pylist()
+    waited = [row["arrived_ns"] - row["asked_ns"] for row in log]
+    assert sum(map(bool, waited)) == waits.waited
+    assert sum(waited) / len(waited) == pytest.approx(1000 * waits.wait.mean_us)
+    (slowest,) = tinytail.explain(kept).request_timelines
+    row = next(row for row in log if row["id"] == slowest.id)
+    assert slowest.asked_ns == row["asked_ns"] <= slowest.arrived_ns == row["arrived_ns"]
+    assert "all were served in" in comparison.table(100)
+
+
 def test_files_of_several_tables_are_workload_files(tmp_path: Path) -> None:
     for table in (
         '[tenants.a.trace]\nfile = "x"\ntime_unit = "us"\n',

@@ -244,6 +244,7 @@ def test_time_in_the_host_is_attributed_and_the_queue_is_a_second_view() -> None
         kind="read",
         sector=0,
         sectors=8,
+        asked_ns=100,
         arrived_ns=100,
         completed_ns=1100,
         latency_ns=1000,

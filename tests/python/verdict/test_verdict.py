@@ -366,6 +366,9 @@ def test_a_closed_loop_whose_designs_differ_in_rate_is_a_finding(
     comparison = compared(result(workload=closed), faster)
     assert [found.code for found in comparison.findings()] == codes
     assert compared(result(), result("ttflash", simulated_seconds=100.0)).findings() == []
+    bounded = closed | {"pacing": "bounded"}
+    slower = result("ttflash", workload=bounded, simulated_seconds=seconds)
+    assert [found.code for found in compared(result(workload=bounded), slower).findings()] == codes
 
 
 def test_a_design_that_makes_the_headline_worse_is_a_finding() -> None:

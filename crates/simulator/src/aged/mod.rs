@@ -256,7 +256,8 @@ impl Shared {
         }
     }
 
-    fn note(&self, note: String) {
+    /// Something is to be said, once.
+    pub(crate) fn note(&self, note: String) {
         let notes = &mut self.state().notes;
         if !notes.contains(&note) {
             notes.push(note);

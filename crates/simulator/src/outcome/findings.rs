@@ -10,7 +10,7 @@ use tinytail_config::{counted, grouped};
 use tinytail_core::counters::Counters;
 use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
 use tinytail_metrics::series::SeriesSummary;
-use tinytail_metrics::{LatencySummary, Span};
+use tinytail_metrics::{HostWaitsNote, LatencySummary, Span};
 use tinytail_workload::{CoarseTimes, Fitted, Pacing};
 
 /// Something that makes a result mean less than it seems to.
@@ -53,9 +53,13 @@ pub enum FindingCode {
     /// latencies grow with the length of the run. Figures: `served_per_second`, `outstanding_at_last_arrival`, and
     /// `arrivals_per_second` unless all arrived at one instant.
     Saturated,
+    /// A bound kept 5 % of the requests or more waiting in the host for others to complete, which latencies leave out. Figures:
+    /// `waited_percent`, `wait_mean_us` of those that waited, `makespan_seconds`, and `arrivals_seconds` from the first request's own
+    /// time to that of the last.
+    SlotsFull,
     /// In open loop, more than half of the reads found the device queue full. Figures: `queue_blocked_read_percent`.
     QueueFull,
-    /// Of comparisons: in closed loop designs served rates that differ by more than 5 %, so that their latencies are of different
+    /// Of comparisons: in closed loop, or with a bound on what is outstanding, designs served rates that differ by more than 5 %, so that their latencies are of different
     /// loads. Figures: `least_per_second`, `most_per_second`.
     ClosedLoop,
     /// More than 1 % of the reads or of the writes reached beyond the drive, or the region, that `--fit` folded or clipped them
@@ -104,6 +108,9 @@ pub(super) struct Run<'a> {
     pub start: Ns,
     pub span: Span,
     pub throughput: Throughput,
+    pub host_waits: Option<&'a HostWaitsNote>,
+    /// A bound on what is outstanding that helps against a backlog.
+    pub slots_proposed: Option<u32>,
     pub page_bytes: u32,
     pub erased: ErasedNote,
     /// What warming up did.
@@ -141,6 +148,8 @@ const PERCENTILES: [(&str, u64); 5] = [("p50", 2), ("p90", 10), ("p99", 100), ("
 const BACKLOG_SHARE: f64 = 0.05;
 /// In fewer requests a backlog is no more than the requests that are under way at any time.
 const BACKLOG_REQUESTS: u64 = 1000;
+/// Waits for a bound are named if this share of the requests waited.
+const SLOTS_FULL_PERCENT: f64 = 5.0;
 /// The device queue is full most of the time if more reads than this wait for it.
 const QUEUE_BLOCKED_PERCENT: f64 = 50.0;
 /// By chance alone a count of so many is off by 10 %, as the root of a Poisson count is.
@@ -153,7 +162,8 @@ const PARTIAL_SHARE: f64 = 0.1;
 
 /// The findings of a run, in the order of their rank.
 pub(super) fn findings(run: &Run<'_>) -> Vec<Finding> {
-    let one_each = [partial, drifted, no_gc, start_off_trigger, saturated, queue_full, unflushed, partial_pages, few_gcs, few_samples];
+    let one_each =
+        [partial, drifted, no_gc, start_off_trigger, saturated, slots_full, queue_full, unflushed, partial_pages, few_gcs, few_samples];
     let mut found: Vec<_> = one_each
         .iter()
         .filter_map(|find| find(run))
@@ -188,7 +198,7 @@ fn partial(run: &Run<'_>) -> Option<Finding> {
 /// In open loop: the last completion comes long after the last arrival, and not for the sake of a few requests.
 fn saturated(run: &Run<'_>) -> Option<Finding> {
     let (span, done) = (run.span, run.span.requests);
-    if run.partial || run.pacing != Pacing::Open || done < BACKLOG_REQUESTS {
+    if run.partial || run.pacing != Pacing::Open || run.host_waits.is_some() || done < BACKLOG_REQUESTS {
         return None;
     }
     let served = run.throughput.served_per_second?;
@@ -201,9 +211,10 @@ fn saturated(run: &Run<'_>) -> Option<Finding> {
             Some(arrivals) => format!("{} requests/s arrive and {} are served", rate(arrivals), rate(served)),
             None => format!("{} requests arrive at once and {} are served each second", grouped(done), rate(served)),
         };
+        let remedy = run.slots_proposed.map_or(String::new(), |slots| format!("; --outstanding-max {slots} bounds them"));
         let mut found = finding(
             FindingCode::Saturated,
-            format!("saturated: {what}, so latencies grow with the run"),
+            format!("saturated: {what}, so latencies grow with the run{remedy}"),
             [("served_per_second", served), ("outstanding_at_last_arrival", outstanding as f64)],
         );
         found.figures.extend(run.throughput.arrivals_per_second.map(|arrivals| ("arrivals_per_second", arrivals)));
@@ -211,9 +222,29 @@ fn saturated(run: &Run<'_>) -> Option<Finding> {
     })
 }
 
+/// A bound kept requests waiting: the drive was slower than their times, or slower than bursts of them.
+fn slots_full(run: &Run<'_>) -> Option<Finding> {
+    let waits = run.host_waits.filter(|waits| !run.partial && waits.waited_percent >= SLOTS_FULL_PERCENT)?;
+    let mean_us = waits.mean_us()?;
+    let (took, arrivals) = (run.throughput.makespan_seconds, waits.arrivals_seconds);
+    let slots = match run.pacing {
+        Pacing::Bounded { outstanding_max } => format!(", with {} outstanding", grouped(outstanding_max.into())),
+        _ => String::new(),
+    };
+    let waited = format!("{:.0} % of the requests waited {} on average in the host{slots}", waits.waited_percent, time(mean_us / 1e6));
+    let message = if took - arrivals >= BACKLOG_SHARE * took {
+        format!("slower than the load: what came in {} took {}; {waited}, which latencies leave out", time(arrivals), time(took))
+    } else {
+        format!("{waited}, which latencies leave out")
+    };
+    let figures =
+        [("waited_percent", waits.waited_percent), ("wait_mean_us", mean_us), ("makespan_seconds", took), ("arrivals_seconds", arrivals)];
+    Some(finding(FindingCode::SlotsFull, message, figures))
+}
+
 fn queue_full(run: &Run<'_>) -> Option<Finding> {
     let percent = run.queue_blocked_read_percent;
-    (run.pacing == Pacing::Open && percent > QUEUE_BLOCKED_PERCENT).then(|| {
+    (run.pacing.has_times() && percent > QUEUE_BLOCKED_PERCENT).then(|| {
         finding(
             FindingCode::QueueFull,
             format!("overloaded: {percent:.0} % of the reads found the device queue full"),
@@ -392,6 +423,12 @@ fn few_samples(run: &Run<'_>) -> Option<Finding> {
     })
 }
 
+/// A time in the unit that suits it.
+fn time(seconds: f64) -> String {
+    let (unit, per_s) = [("s", 1.0), ("ms", 1e3), ("us", 1e6)].into_iter().find(|(_, per_s)| seconds * per_s >= 1.0).unwrap_or(("us", 1e6));
+    format!("{} {unit}", rate(seconds * per_s))
+}
+
 /// A rate in three significant digits, or more where it has more before the point.
 fn rate(per_second: f64) -> String {
     match per_second {
@@ -437,6 +474,8 @@ mod tests {
             start: 0,
             span: tinytail_metrics::Metrics::default().span(),
             throughput: Throughput::default(),
+            host_waits: None,
+            slots_proposed: None,
             page_bytes: 16_384,
             erased: ErasedNote::default(),
             before: Counters::default(),
@@ -584,6 +623,26 @@ mod tests {
             of(500).unwrap().message,
             "50 % of the 16 KiB pages programmed for the host were not filled by its writes: 10.2 MB of data took 16.4 MB of pages"
         );
+    }
+
+    #[test]
+    fn waits_for_a_bound_are_named_from_a_twentieth_of_the_requests_on() {
+        let (counters, none, series) = (Counters::default(), latencies(0), SeriesSummary::default());
+        let of = |waited, makespan_seconds| {
+            let wait = LatencySummary { mean_us: Some(1.5 * waited as f64), ..latencies(1000) };
+            let waits = HostWaitsNote { waited, waited_percent: waited as f64 / 10.0, arrivals_seconds: 9.5, wait };
+            let bounded = Run {
+                pacing: Pacing::Bounded { outstanding_max: 32 },
+                host_waits: Some(&waits),
+                throughput: Throughput { makespan_seconds, ..Throughput::default() },
+                ..run(&counters, &none, &none, &series)
+            };
+            slots_full(&bounded).map(|found| found.message)
+        };
+        let waited = "5 % of the requests waited 1.5 ms on average in the host, with 32 outstanding, which latencies leave out";
+        assert_eq!(of(49, 9.5), None);
+        assert_eq!(of(50, 9.99).unwrap(), waited);
+        assert_eq!(of(50, 10.0).unwrap(), format!("slower than the load: what came in 9.5 s took 10.0 s; {waited}"));
     }
 
     #[test]

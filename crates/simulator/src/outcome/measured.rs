@@ -110,7 +110,8 @@ impl Recorder {
     }
 
     /// What was taken down, beside the latencies of the run that played all of it; nothing if the trace held no latency of it.
-    pub fn note(self, read: &LatencySummary, write: &LatencySummary) -> Option<MeasuredNote> {
+    /// `waits`: whether requests waited in the host before they were issued.
+    pub fn note(self, read: &LatencySummary, write: &LatencySummary, waits: bool) -> Option<MeasuredNote> {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let [measured_read, measured_write] = taken.latencies.each_ref().map(LatencySummary::of);
         let found = measured_read.count + measured_write.count;
@@ -128,6 +129,9 @@ impl Recorder {
         caveats.extend(caveat);
         if devices > 1 {
             caveats.push(format!("{devices} recorded devices share one drive here"));
+        }
+        if waits {
+            caveats.push("latencies leave out the time for which --outstanding-max kept requests waiting".into());
         }
         if taken.missing > 0 {
             caveats.push(format!(

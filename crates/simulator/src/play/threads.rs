@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::resting::Resting;
 use super::resumed::{Nothing, Resumed};
-use super::{ARRIVAL_MAX, Ahead, BATCH, Ending, STANDSTILL, Watch, too_late, unread};
+use super::{ARRIVAL_MAX, Ahead, BATCH, Ending, STANDSTILL, Watch, room, too_late, unread};
 use crate::control::Control;
 use tinytail_core::drive::Drive;
 use tinytail_core::observe::{Completion, Observer};
@@ -27,8 +27,8 @@ struct Thread<'a> {
     /// From the beginning of a pulse to that of the next one.
     period_ns: Ns,
     think_ns: Ns,
-    /// In open loop, how many requests may be outstanding.
-    outstanding_max: u32,
+    /// How many requests may be outstanding.
+    room: u32,
     /// When each of the requests has been thought about that take the places of completed ones, in order.
     thought: VecDeque<Ns>,
     resting: Option<Resting>,
@@ -37,19 +37,12 @@ struct Thread<'a> {
 impl Thread<'_> {
     /// Whether it issues its next request now, because it is in closed loop and does not think.
     fn is_below_depth(&self, now: Ns) -> bool {
-        matches!(self.pacing, Pacing::Closed { depth } if self.in_flight < depth)
+        matches!(self.pacing, Pacing::Closed { .. })
+            && self.in_flight < self.room
             && self.next.is_some()
             && self.think_ns == 0
             && now >= self.begin
             && self.resting.as_ref().is_none_or(|resting| resting.may_issue(now))
-    }
-
-    /// How many requests may be outstanding.
-    fn room(&self) -> u32 {
-        match self.pacing {
-            Pacing::Closed { depth } => depth,
-            Pacing::Open | Pacing::Bursts => self.outstanding_max,
-        }
     }
 
     /// When it issues its next request if none completes until then; none if it waits for that, or issues it at once.
@@ -60,7 +53,7 @@ impl Thread<'_> {
             None => self.begin,
         };
         match self.pacing {
-            Pacing::Open if self.in_flight < self.outstanding_max => Some((self.begin + next.at).max(now).max(begin)),
+            Pacing::Open | Pacing::Bounded { .. } => (self.in_flight < self.room).then(|| (self.begin + next.at).max(now).max(begin)),
             Pacing::Closed { depth } if self.think_ns == 0 => (self.in_flight < depth && now < begin).then_some(begin),
             // What has not been used yet needs no thought.
             Pacing::Closed { depth } if u64::from(self.in_flight) + (self.thought.len() as u64) < u64::from(depth) => {
@@ -68,8 +61,14 @@ impl Thread<'_> {
             }
             Pacing::Closed { .. } => self.thought.front().map(|at| (*at).max(now).max(self.begin)),
             // No thread has bursts: `play_streams` refuses them.
-            Pacing::Open | Pacing::Bursts => None,
+            Pacing::Bursts => None,
         }
+    }
+
+    /// When the host asks for a request that is issued at a time: then, unless it has waited for room since its own time.
+    fn asked(&self, arrival: &Arrival, at: Ns) -> Ns {
+        // A pause puts off what comes in it, and that is no wait for room.
+        if self.pacing.has_times() && self.resting.is_none() { self.begin + arrival.at } else { at }
     }
 
     fn issued(&mut self, now: Ns) {
@@ -80,7 +79,7 @@ impl Thread<'_> {
             self.thought.pop_front();
         }
         self.in_flight += 1;
-        let is_full = self.in_flight >= self.room();
+        let is_full = self.in_flight >= self.room;
         if let Some(resting) = &mut self.resting {
             resting.issued(now, self.in_flight, is_full);
         }
@@ -158,7 +157,7 @@ impl<'a> Threads<'a> {
             let mut ahead = Ahead::new(stream.source.as_mut());
             let next = ahead.take(drive)?;
             let timing = stream.timing;
-            let origin = if stream.pacing == Pacing::Open { offset_ns } else { drive.now() };
+            let origin = if stream.pacing.has_times() { offset_ns } else { drive.now() };
             let begin = origin + timing.start_ns;
             let pulse_end = timing.pulses.map_or(Ns::MAX, |pulses| begin.saturating_add(pulses.pulse_ns));
             threads.push(Thread {
@@ -172,7 +171,7 @@ impl<'a> Threads<'a> {
                 pulse_end,
                 period_ns: timing.pulses.map_or(0, |pulses| pulses.pulse_ns + pulses.pause_ns),
                 think_ns: timing.think_ns,
-                outstanding_max: timing.outstanding_max.unwrap_or(u32::MAX),
+                room: room(stream.pacing),
                 thought: VecDeque::new(),
                 resting: timing.rest.map(|rest| Resting::new(rest, begin)),
             });
@@ -225,7 +224,8 @@ impl<'a> Threads<'a> {
         if self.in_flight == 0 {
             watch.last_progress = at;
         }
-        let id = drive.submit_to(arrival.queue, at, arrival.command).map_err(|error| Ending::Faulty(error.to_string()))?;
+        let asked = thread.asked(&arrival, at);
+        let id = drive.submit_to(arrival.queue, asked, arrival.command).map_err(|error| Ending::Faulty(error.to_string()))?;
         self.owners.submitted(id, index);
         thread.issued(at);
         self.in_flight += 1;

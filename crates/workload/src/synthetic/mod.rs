@@ -290,7 +290,8 @@ impl Synthetic {
     pub(crate) fn pacing(&self) -> Pacing {
         match self.arrivals {
             Arrivals::Closed { depth, .. } => Pacing::Closed { depth },
-            Arrivals::Open { .. } => Pacing::Open,
+            Arrivals::Open { outstanding_max: None, .. } => Pacing::Open,
+            Arrivals::Open { outstanding_max: Some(outstanding_max), .. } => Pacing::Bounded { outstanding_max },
             Arrivals::Bursts { .. } => Pacing::Bursts,
         }
     }
@@ -350,10 +351,8 @@ impl Synthetic {
         }
         timing.pulses = self.pulses;
         timing.rest = self.rest;
-        match self.arrivals {
-            Arrivals::Closed { think_ns, .. } => timing.think_ns = think_ns,
-            Arrivals::Open { outstanding_max, .. } => timing.outstanding_max = outstanding_max,
-            Arrivals::Bursts { .. } => {}
+        if let Arrivals::Closed { think_ns, .. } = self.arrivals {
+            timing.think_ns = think_ns;
         }
         Ok(Stream { source: self.source(start, mapped_sectors)?, pacing: self.pacing(), timing, endless: false })
     }
