@@ -10,7 +10,7 @@ use crate::crash::power::{PowerError, Recovery};
 use crate::design::{Design, pages_of_tables};
 use crate::device::Device;
 use crate::event::Queue;
-use crate::flash::{Flash, TIMERS};
+use crate::flash::Flash;
 use crate::ftl::Tables;
 use crate::ftl::above::WithFtl;
 use crate::ftl::state::Ftl;
@@ -26,7 +26,7 @@ use crate::policy::view::View;
 use crate::raid::active::Violation;
 use crate::raid::front::WithRaid;
 use crate::raid::state::Raid;
-use crate::timer::{Timer, Timers};
+use crate::timer::Timers;
 use crate::units::Ns;
 use thiserror::Error;
 use tinytail_config::{ConfigError, counted};
@@ -72,7 +72,7 @@ impl<O: Observer> Drive<O> {
         let queue = Queue::with_slots(flash.slots());
         let top = Firmware { observer, policies: design };
         let up = WithRaid { raid, up: WithHost { host: Host::new(device), up: top } };
-        let mut drive = Self { flash, queue, timers: Timers::default(), up: WithFtl { ftl, oracle, up } };
+        let mut drive = Self { flash, queue, timers: Timers::new(), up: WithFtl { ftl, oracle, up } };
         if drive.flash.traits.assembles {
             (0..device.geometry.dies()).for_each(|die| drive.update_masked(die));
         }
@@ -268,7 +268,6 @@ impl<O: Observer> Drive<O> {
         self.flash.now = at;
         let mattered = match self.flash_event(slot) {
             Ok(mattered) => mattered,
-            Err(TIMERS) => self.timer_event(),
             Err(which) => {
                 self.path_event(which);
                 true
@@ -288,30 +287,6 @@ impl<O: Observer> Drive<O> {
             self.step();
         }
         self.flash.now = self.flash.now.max(now);
-    }
-
-    /// One timer. Returns whether it still mattered.
-    fn timer_event(&mut self) -> bool {
-        let Some(timer) = self.timers.take() else { return false };
-        self.schedule_timers();
-        match timer {
-            Timer::Job(job) => {
-                self.go_on_with_job(job);
-                true
-            }
-            Timer::Parity(stripe_write) => {
-                self.parity_computed(stripe_write);
-                true
-            }
-            Timer::Gate(pool) => self.gate_timer(pool),
-            Timer::Scrub(die) => {
-                self.scrub_timer(die);
-                true
-            }
-            Timer::Assembly(die) => self.assembly_timer(die, false),
-            Timer::AssemblyGc(die) => self.assembly_timer(die, true),
-            Timer::Move(began) => self.move_timer(began),
-        }
     }
 }
 

@@ -1,50 +1,36 @@
 //! What is to be done at a time that belongs to no resource, in the order of these times.
 
-use crate::ids::{DieIx, Pool};
 use crate::units::Ns;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
-/// Something to be done at a time that belongs to no resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Timer {
-    /// A job has computed.
-    Job(u32),
-    /// The new parity of a stripe is computed.
-    Parity(u32),
-    /// A gate wants to be asked again for a pool.
-    Gate(Pool),
-    /// The programs of a die have waited long enough for those of its other planes.
-    Assembly(DieIx),
-    /// The same for the programs of its GCs.
-    AssemblyGc(DieIx),
-    /// The pause of a die's scrubber is over.
-    Scrub(DieIx),
-    /// The patience of the move that began at this time is over.
-    Move(Ns),
-}
+/// What a tier does when a timer rings, with the number that it set it for. Returns whether the timer still mattered.
+pub(crate) type Rings<E> = fn(&mut E, u32) -> bool;
 
 /// Pending timers. Those of one time ring in the order in which they were set.
-#[derive(Debug, Default)]
-pub(crate) struct Timers {
-    pending: BinaryHeap<Reverse<(Ns, u64, Timer)>>,
+pub(crate) struct Timers<E> {
+    pending: BTreeMap<(Ns, u64), (Rings<E>, u32)>,
     set: u64,
 }
 
-impl Timers {
-    pub fn set(&mut self, at: Ns, timer: Timer) {
+impl<E> Timers<E> {
+    /// None yet.
+    pub fn new() -> Self {
+        Self { pending: BTreeMap::new(), set: 0 }
+    }
+
+    pub fn set(&mut self, at: Ns, rings: Rings<E>, of: u32) {
         self.set += 1;
-        self.pending.push(Reverse((at, self.set, timer)));
+        self.pending.insert((at, self.set), (rings, of));
     }
 
     /// When the next one rings.
     pub fn next_at(&self) -> Option<Ns> {
-        self.pending.peek().map(|&Reverse((at, ..))| at)
+        self.pending.first_key_value().map(|(&(at, _), _)| at)
     }
 
     /// Takes the next one.
-    pub fn take(&mut self) -> Option<Timer> {
-        self.pending.pop().map(|Reverse((_, _, timer))| timer)
+    pub fn take(&mut self) -> Option<(Rings<E>, u32)> {
+        self.pending.pop_first().map(|(_, timer)| timer)
     }
 
     pub fn clear(&mut self) {

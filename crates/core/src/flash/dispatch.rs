@@ -11,7 +11,7 @@ use crate::flash::suspend::ProgressEvent;
 use crate::flash::upper::{Background, Bind, Binds, Locks, Steps, Upper};
 use crate::flash::{Engine, TIMERS, Times};
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx};
-use crate::timer::Timer;
+use crate::timer::Rings;
 use crate::units::Ns;
 
 /// The phase in which a die begins an operation, by its kind.
@@ -35,20 +35,21 @@ where
         self.flash.dies[die as usize].ready &= !bit;
     }
 
-    pub(crate) fn set_timer(&mut self, at: Ns, timer: Timer) {
-        self.timers.set(at.max(self.flash.now), timer);
+    /// Has a tier do something at a time, with a number.
+    pub(crate) fn set_timer(&mut self, at: Ns, rings: Rings<Self>, of: u32) {
+        self.timers.set(at.max(self.flash.now), rings, of);
         self.schedule_timers();
     }
 
-    pub(crate) fn schedule_timers(&mut self) {
+    fn schedule_timers(&mut self) {
         let slot = self.flash.extra_slot(TIMERS);
         if let Some(at) = self.timers.next_at() {
             self.queue.schedule(slot, at);
         }
     }
 
-    /// Handles an event of a die, a channel or registers, and returns whether anything came of it. An error is the number of a slot
-    /// that belongs to somebody else.
+    /// Handles an event of a die, a channel, registers or the timers, and returns whether anything came of it. An error is the number
+    /// of a slot that belongs to somebody else.
     #[inline(always)]
     pub(crate) fn flash_event(&mut self, slot: usize) -> Result<bool, usize> {
         let (dies, extra) = (self.flash.dies.len(), self.flash.extra_slot(0));
@@ -57,6 +58,10 @@ where
         }
         if slot < extra {
             self.serve_channel(slot - dies);
+        } else if slot == extra + TIMERS {
+            let Some((rings, of)) = self.timers.take() else { return Ok(false) };
+            self.schedule_timers();
+            return Ok(rings(self, of));
         } else if slot < extra + EXTRA_SLOTS as usize {
             return Err(slot - extra);
         } else {

@@ -40,7 +40,7 @@ mod waits;
 /// Of the extra event slots, that of the RAM.
 pub(crate) const RAM: usize = 0;
 /// That of the earliest timer.
-pub(crate) const TIMERS: usize = 1;
+const TIMERS: usize = 1;
 
 /// What an operation takes: of the channel for its command, of the die for its array, of the channel for its data.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub(crate) struct Times {
 pub struct Engine<U> {
     pub(crate) flash: Flash,
     pub(crate) queue: Queue,
-    pub(crate) timers: Timers,
+    pub(crate) timers: Timers<Self>,
     pub(crate) up: U,
 }
 

@@ -12,7 +12,6 @@ use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
 use crate::ids::{DieIx, NONE, PlaneIx};
-use crate::timer::Timer;
 use crate::units::Ns;
 use std::cmp::Reverse;
 
@@ -115,7 +114,7 @@ where
             *until = Ns::MAX;
         } else if *until == Ns::MAX {
             *until = now + wait;
-            self.set_timer(now + wait, if for_gc { Timer::AssemblyGc(die) } else { Timer::Assembly(die) });
+            self.set_timer(now + wait, if for_gc { Self::assembly_timer::<true> } else { Self::assembly_timer::<false> }, die);
         }
     }
 
@@ -128,8 +127,8 @@ where
     }
 
     /// The programs of a die have waited long enough for the others. Returns whether any still do.
-    pub(crate) fn assembly_timer(&mut self, die: DieIx, for_gc: bool) -> bool {
-        let matters = *self.assembly_until(die, for_gc) == self.flash.now;
+    fn assembly_timer<const FOR_GC: bool>(&mut self, die: DieIx) -> bool {
+        let matters = *self.assembly_until(die, FOR_GC) == self.flash.now;
         if matters {
             self.assemble(die);
             self.try_start(die);

@@ -11,7 +11,6 @@ use crate::gc::state::{Collection, Gc, GcState, Reason};
 use crate::ids::Pool;
 use crate::policy::answers::{Gate, Want};
 use crate::policy::thresholds::StartLevel;
-use crate::timer::Timer;
 use crate::units::Ns;
 
 impl<U> Engine<WithFtl<U>>
@@ -199,7 +198,7 @@ where
         }
         if let Gate::ClosedUntil(at) = gate {
             self.up.ftl.gc.of_pool_mut(pool).retry_at = at;
-            self.set_timer(at, Timer::Gate(pool));
+            self.set_timer(at, Self::gate_timer, pool.0);
         }
     }
 
@@ -211,8 +210,9 @@ where
         }
     }
 
-    /// A timer set by a gate. Returns whether it still mattered.
-    pub(crate) fn gate_timer(&mut self, pool: Pool) -> bool {
+    /// A gate wants to be asked again for a pool. Returns whether that still matters.
+    fn gate_timer(&mut self, pool: u32) -> bool {
+        let pool = Pool(pool);
         let matters = self.up.ftl.gc.of_pool(pool).retry_at == self.flash.now;
         if matters {
             self.consider_start(pool);

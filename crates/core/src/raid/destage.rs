@@ -15,7 +15,6 @@ use crate::raid::XOR_NS;
 use crate::raid::active::{Rain, StripeWrite, all};
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::state::Raid;
-use crate::timer::Timer;
 use crate::units::{Ns, bits};
 
 /// What a stripe's new parity needs of the old pages: one bit for each member, the parity's behind them.
@@ -108,7 +107,7 @@ where
         rain.steps_under_way += stripe_write.pending.max(1);
         let stripe_write = rain.begin_stripe_write(stripe_write);
         if needs.reads == 0 {
-            self.set_timer(self.flash.now + self.xor_ns(), Timer::Parity(stripe_write));
+            self.set_timer(self.flash.now + self.xor_ns(), Self::parity_computed, stripe_write);
             return;
         }
         self.flash.counters.parity_reads += u64::from(needs.reads.count_ones());
@@ -200,7 +199,7 @@ where
             }
             if last {
                 let computing = if destaged.regenerated == NONE { xor_ns } else { 2 * xor_ns };
-                self.set_timer(self.flash.now + computing, Timer::Parity(stripe_write));
+                self.set_timer(self.flash.now + computing, Self::parity_computed, stripe_write);
             }
         } else if last {
             // Every page of it is on the flash.
@@ -221,7 +220,7 @@ where
     }
 
     /// The new parity is in RAM. The programs may start when nobody reads the old pages any more.
-    pub(crate) fn parity_computed(&mut self, stripe_write: u32) {
+    fn parity_computed(&mut self, stripe_write: u32) -> bool {
         let whole = crate::units::sector_mask(0, self.flash.device.geometry.sectors_per_unit() as u16);
         let WithFtl { oracle, up: WithRaid { raid: Raid { buffer, rain, .. }, .. }, .. } = &mut self.up;
         let rain = rain.as_mut().expect("only drives with stripes get here");
@@ -240,6 +239,7 @@ where
         if rain.begin_generation(stripe_write) {
             self.program_stripe_write(stripe_write);
         }
+        true
     }
 
     /// All pages of a stripe write are programmed; those whose plane is in GC wait in RAM where `destage` wants that.

@@ -12,7 +12,7 @@ use crate::ids::NONE;
 use crate::observe::COMPUTE;
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::job::Job;
-use crate::timer::Timer;
+use crate::timer::Rings;
 
 impl<U> Engine<WithFtl<WithRaid<U>>>
 where
@@ -81,7 +81,7 @@ where
     }
 
     /// All operations of a job that were under way are done, or it has computed: it computes, starts its last operation, or ends.
-    pub(crate) fn go_on_with_job(&mut self, job: u32) {
+    fn go_on_with_job(&mut self, job: u32) {
         let now = self.flash.now;
         let raid = &mut self.up.up.raid;
         let running = &mut raid.jobs[job as usize];
@@ -91,7 +91,11 @@ where
             if Self::TRACED {
                 running.attribution.trace(now, now + compute_ns, NONE, Passing::Own(COMPUTE as u8));
             }
-            return self.set_timer(now + compute_ns, Timer::Job(job));
+            let goes_on: Rings<Self> = |drive, job| {
+                drive.go_on_with_job(job);
+                true
+            };
+            return self.set_timer(now + compute_ns, goes_on, job);
         }
         if then != NONE {
             running.then = NONE;

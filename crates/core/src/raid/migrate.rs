@@ -25,8 +25,6 @@ use crate::raid::front::{Front, WithRaid};
 use crate::raid::mover::Mover;
 use crate::raid::state::Raid;
 use crate::stripes::{Place, Stripes};
-use crate::timer::Timer;
-use crate::units::Ns;
 
 impl<U> Engine<WithFtl<WithRaid<U>>>
 where
@@ -55,7 +53,9 @@ where
     }
 
     fn begin_move(&mut self, stripe: u32, to: Place) {
-        let (now, pause) = (self.flash.now, self.ask(|policies, _| policies.wear_level.pause_ns()));
+        let now = self.flash.now;
+        let [pause, patience] = self.ask(|policies, _| [policies.wear_level.pause_ns(), policies.wear_level.patience_ns()]);
+        let patience_over = now.saturating_add(patience);
         let WithFtl { ftl, up: WithRaid { raid: Raid { rain, levelling, .. }, .. }, .. } = &mut self.up;
         let rain = rain.as_mut().expect("only drives with stripes get here");
         let (_, members) = rain.stripes.members(stripe);
@@ -64,9 +64,8 @@ where
         let active = rain.active.activate(stripe);
         let stripe_write = rain.begin_stripe_write(StripeWrite::new(stripe, active));
         let (pending, contents) = (pages.len() as u32, pages.iter().map(|&lpn| (lpn, None)).collect());
-        levelling.begin(Mover { stripe, to, stripe_write, began: now, pending, pages: contents }, now.saturating_add(pause));
-        let patience_over = now.saturating_add(self.ask(|policies, _| policies.wear_level.patience_ns()));
-        self.set_timer(patience_over, Timer::Move(now));
+        levelling.begin(Mover { stripe, to, stripe_write, patience_over, pending, pages: contents }, now.saturating_add(pause));
+        self.set_timer(patience_over, Self::move_timer, stripe);
         for lpn in pages {
             let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
             let read = self.mover_op(OpKind::Read, lpn, plane);
@@ -79,10 +78,10 @@ where
         self.flash.new_op(op)
     }
 
-    /// The patience of the move that began at a time is over. Returns whether it is still under way.
-    pub(crate) fn move_timer(&mut self, began: Ns) -> bool {
+    /// The patience of a stripe's move is over. Returns whether it is still under way.
+    fn move_timer(&mut self, stripe: u32) -> bool {
         // Whatever of it waits does so at a busy die, which sees that when it chooses next.
-        let is_overdue = self.up.up.raid.levelling.hurry(began);
+        let is_overdue = self.up.up.raid.levelling.hurry(stripe, self.flash.now);
         self.flash.counters.moves_hurried += u64::from(is_overdue);
         is_overdue
     }

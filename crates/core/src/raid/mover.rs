@@ -12,7 +12,8 @@ pub(super) struct Mover {
     pub(super) to: Place,
     /// The stripe write that it counts as.
     pub(super) stripe_write: u32,
-    pub(super) began: Ns,
+    /// When it no longer comes behind everything else.
+    pub(super) patience_over: Ns,
     /// Operations that have not ended.
     pub(super) pending: u32,
     /// Its mapped pages, and with an oracle what each holds.
@@ -75,9 +76,9 @@ impl Levelling {
         self.mover.as_mut().expect("a stripe that moves")
     }
 
-    /// The patience of the move that began at a time is over. Returns whether it is still under way.
-    pub(super) fn hurry(&mut self, began: Ns) -> bool {
-        let is_overdue = self.mover.as_ref().is_some_and(|mover| mover.began == began);
+    /// The patience of a stripe's move may be over now. Returns whether it is, and the move still under way.
+    pub(super) fn hurry(&mut self, stripe: u32, now: Ns) -> bool {
+        let is_overdue = self.mover.as_ref().is_some_and(|mover| (mover.stripe, mover.patience_over) == (stripe, now));
         self.is_overdue |= is_overdue;
         is_overdue
     }

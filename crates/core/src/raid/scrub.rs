@@ -20,7 +20,6 @@ use crate::observe::TrafficClass;
 use crate::policy::answers::Want;
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::state::Raid;
-use crate::timer::Timer;
 
 impl<U> Engine<WithFtl<WithRaid<U>>>
 where
@@ -85,23 +84,25 @@ where
         let Some(pause) = self.ask(|policies, _| policies.scrub.pause_ns()) else { return };
         let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
         (scrubber.awake, scrubber.due) = (true, false);
-        self.set_timer(self.flash.now + pause, Timer::Scrub(die));
+        self.set_timer(self.flash.now + pause, Self::scrub_timer, die);
     }
 
     /// The pause of a die's scrubber is over.
-    pub(crate) fn scrub_timer(&mut self, die: DieIx) {
+    fn scrub_timer(&mut self, die: DieIx) -> bool {
         if !self.is_quiet(die) {
-            return self.scrub_later(die);
+            self.scrub_later(die);
+            return true;
         }
         let next = self.next_to_scrub(die);
         let WithFtl { ftl: Ftl { tables, .. }, up: WithRaid { raid, .. }, .. } = &mut self.up;
         let scrubber = &mut raid.scrubbing.dies[die as usize];
         scrubber.awake = next.is_some();
-        let Some(ppn) = next else { return };
+        let Some(ppn) = next else { return true };
         scrubber.begin_page(ppn, tables.erase_count(tables.block_of(ppn)));
         let (lpn, plane) = (tables.owner(ppn), tables.plane_of(ppn));
         let read = self.scrub_op(OpKind::Read, die, lpn, plane);
         self.enqueue(read);
+        true
     }
 
     /// Whether a die and its channel have nothing to do and no GC has anything to do with them.
