@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::policy::answers::Reach;
+use crate::stripes::Stripes;
 use crate::techniques::{
     DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, ReadPlanPolicy,
     ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy, outside,
@@ -15,8 +16,6 @@ use tinytail_config::{ConfigError, Document, Fault, Faults, Place as FilePlace, 
 mod check;
 mod fit;
 mod start;
-pub(crate) use self::traits::pages_of_tables;
-mod traits;
 
 pub use crate::policy::thresholds::{CycleLevels, Room, StartLevel, Threshold, Thresholds};
 pub use fit::Adjustment;
@@ -433,6 +432,12 @@ impl Design {
         };
         faults.result().map_err(placed)
     }
+}
+
+/// The logical pages of a drive's tables: the host's, those of parity, and one for each place of a stripe that may move.
+pub(crate) fn pages_of_tables(device: &Device, design: &mut Design, stripes: Option<&Stripes>) -> u64 {
+    stripes
+        .map_or(device.logical_pages(), |stripes| stripes.pages() + if design.wear_level.active() { u64::from(stripes.width()) } else { 0 })
 }
 
 /// The policy that a section chooses, if it does.

@@ -9,6 +9,7 @@ use crate::counters::Counters;
 use crate::crash::power::{PowerError, Recovery};
 use crate::design::{Design, pages_of_tables};
 use crate::device::Device;
+use crate::drive::traits::Traits;
 use crate::event::Queue;
 use crate::flash::Flash;
 use crate::ftl::Tables;
@@ -30,6 +31,8 @@ use crate::timer::Timers;
 use crate::units::Ns;
 use thiserror::Error;
 use tinytail_config::{ConfigError, counted};
+
+mod traits;
 
 /// Why a command was refused.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
@@ -65,13 +68,14 @@ impl<O: Observer> Drive<O> {
             tables.count_live();
         }
         let oracle = verify.then(|| Box::new(Oracle::new(device, stripes.as_ref())));
-        let flash = Flash::new(device, design.traits(device));
-        let gc = Gcs::new(device, &tables, &flash.traits, 0);
-        let ftl = Ftl::new(device, &flash.traits, tables, gc, design.gc_trigger.thresholds());
-        let raid = Raid::new(device, &flash.traits, stripes);
+        let traits = Traits::of(&mut design, device);
+        let flash = Flash::new(device, traits.flash);
+        let gc = Gcs::new(&flash, &tables, 0);
+        let ftl = Ftl::new(&flash, traits.ftl, tables, gc, design.gc_trigger.thresholds());
+        let raid = Raid::new(device, traits.raid, stripes);
         let queue = Queue::with_slots(flash.slots());
         let top = Firmware { observer, policies: design };
-        let up = WithRaid { raid, up: WithHost { host: Host::new(device), up: top } };
+        let up = WithRaid { raid, up: WithHost { host: Host::new(device, traits.deadline_ns), up: top } };
         let mut drive = Self { flash, queue, timers: Timers::new(), up: WithFtl { ftl, oracle, up } };
         if drive.flash.traits.assembles {
             (0..device.geometry.dies()).for_each(|die| drive.update_masked(die));

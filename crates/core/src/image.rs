@@ -253,8 +253,8 @@ where
             stop: Some(levels.stop).filter(|_| !levels.is_one_block()),
             victims: rows.map(|row| format!("{} = {}", row.key, row.value)).collect(),
             assembles: self.flash.traits.assembles,
-            gc_leaves_its_plane: self.flash.traits.gc_across,
-            aligns: self.flash.traits.pairing.aligns,
+            gc_leaves_its_plane: self.up.ftl.traits.gc_across,
+            aligns: self.up.ftl.traits.aligns,
         }
     }
 }

@@ -48,7 +48,6 @@ mod testkit;
 #[cfg(test)]
 mod tests;
 mod timer;
-mod traits;
 pub mod units;
 mod verify;
 

@@ -2,14 +2,16 @@
 
 use crate::design::{Chain, Design, GcSection, Start};
 use crate::device::{AgeingMethod, Device, Flash, Geometry, Host, Percent, Ram, StartingState, Timing};
-use crate::ftl::late_bound::LateBound;
+use crate::flash::traits::FlashTraits;
 use crate::ftl::state::Ftl;
+use crate::ftl::traits::FtlTraits;
 use crate::ftl::{Claimant, Tables};
 use crate::gc::state::{GcState, Gcs};
 use crate::ids::{BlockGroup, PlaneIx, Pool};
 use crate::policy::view::View;
 use crate::policy::{Scope, Victim};
 use crate::raid::active::Rain;
+use crate::raid::traits::RaidTraits;
 use crate::stripes::Stripes;
 use crate::techniques::destage::lru::Lru;
 use crate::techniques::gc_gate::free::Free;
@@ -28,8 +30,6 @@ use crate::techniques::{
     DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, ReadPlanPolicy,
     ScrubPolicy, SuspendPolicy, VictimPolicy, WearLevelPolicy,
 };
-use crate::traits::{PairingTraits, Traits};
-use crate::units::Ns;
 use tinytail_config::{Document, Faults, Place, decode};
 
 /// The over-provisioning of a drive that shows its host `logical` of `physical` pages.
@@ -127,31 +127,6 @@ pub fn with_victims(mut design: Design, chain: &str) -> Design {
     design
 }
 
-impl Traits {
-    /// Those of the plainest design.
-    pub const PLAIN: Self = Self {
-        dynamic: false,
-        late_bound: false,
-        pairing: PairingTraits { active: false, assembly_ns: None, gc_assembly_ns: None, with_gc: false, aligns: false },
-        assembles: false,
-        assembles_gc: false,
-        chooses: false,
-        returns_to_fast: false,
-        measures: false,
-        gc_across: false,
-        gc_reads_ahead: 1,
-        gc_through_controller: false,
-        gc_ideal: false,
-        gc_in_cycles: false,
-        gc_by_die: false,
-        deadline_ns: Ns::MAX,
-        levels_wear: false,
-        suspends: false,
-        plans_reads: false,
-        scrubs: false,
-    };
-}
-
 /// Flash and firmware's state of a drive that runs nothing, for the questions that policies are asked.
 pub struct Parts {
     pub flash: crate::flash::Flash,
@@ -160,13 +135,15 @@ pub struct Parts {
 }
 
 impl Parts {
-    pub fn new(device: &Device, tables: Tables, traits: Traits) -> Self {
-        let gc = Gcs::new(device, &tables, &traits, 0);
-        Self {
-            flash: crate::flash::Flash::new(device, traits),
-            ftl: Ftl::new(device, &traits, tables, gc, Some((10, 2))),
-            raid: crate::raid::state::Raid::new(device, &crate::traits::Traits::PLAIN, None),
-        }
+    pub fn new(device: &Device, tables: Tables) -> Self {
+        Self::of(device, tables, FlashTraits::default(), FtlTraits::default())
+    }
+
+    fn of(device: &Device, tables: Tables, flash: FlashTraits, ftl: FtlTraits) -> Self {
+        let flash = crate::flash::Flash::new(device, flash);
+        let gc = Gcs::new(&flash, &tables, 0);
+        let ftl = Ftl::new(&flash, ftl, tables, gc, Some((10, 2)));
+        Self { flash, ftl, raid: crate::raid::state::Raid::new(device, RaidTraits::default(), None) }
     }
 
     pub fn view(&self) -> View<'_> {
@@ -178,7 +155,7 @@ impl Parts {
 pub fn tiny_state() -> Parts {
     let device = tiny_device();
     let tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
-    Parts::new(&device, tables, Traits::PLAIN)
+    Parts::new(&device, tables)
 }
 
 /// The state of an erased tiny drive with late-bound allocation, with fast and slow pages in turns and so many write points.
@@ -189,11 +166,8 @@ pub fn late_bound_state(write_points: u32) -> Parts {
     device.timing.page_class_pattern = vec![0, 1];
     let mut tables = Tables::new(&device.geometry, device.logical_pages(), write_points, 1, false);
     tables.count_live();
-    let traits = Traits { dynamic: true, late_bound: true, gc_through_controller: true, ..Traits::PLAIN };
-    let mut state = Parts::new(&device, tables, traits);
-    (state.ftl.bound, state.ftl.gc_bound) = (vec![0; 2], vec![0; 2]);
-    state.ftl.late_bound = Some(Box::new(LateBound::new(&device, &state.ftl.tables, Some((10, 2)))));
-    state
+    let flash = FlashTraits { late_bound: true, ..FlashTraits::default() };
+    Parts::of(&device, tables, flash, FtlTraits { dynamic: true, ..FtlTraits::default() })
 }
 
 /// Takes pages of a write point of a drive with late-bound allocation, in the tables alone.
@@ -212,7 +186,7 @@ pub fn state_with_stripes(channels: u32, dies: u32, width: u32) -> Parts {
     device.ram.buffer_kib = 64;
     let stripes = Stripes::new(&device, width);
     let tables = Tables::new(&device.geometry, stripes.pages(), 1, 1, false);
-    let mut state = Parts::new(&device, tables, Traits::PLAIN);
+    let mut state = Parts::new(&device, tables);
     state.raid.rain = Some(Box::new(Rain::new(stripes, device.geometry.planes(), 16)));
     state
 }

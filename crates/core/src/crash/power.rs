@@ -255,19 +255,18 @@ impl<O: Observer> Drive<O> {
             let pages = pages_of_tables(&device, design, stripes.as_ref());
             Tables::new(&device.geometry, pages, design.gc.write_points, design.gc.reserve_blocks, false)
         });
-        if self.flash.traits.dynamic {
+        if self.up.ftl.traits.dynamic {
             tables.count_live();
         }
         let thresholds = self.ask(|policies, _| policies.gc_trigger.thresholds());
         let found = tables.recover(durable, fault == Some(Fault::FirstCopy), stripes.as_mut());
-        let gc = self.up.ftl.gc.after_power_loss(&device, &tables, &self.flash.traits);
-        let ftl = Ftl::new(&device, &self.flash.traits, tables, gc, thresholds);
-        let fresh = Raid::new(&device, &self.flash.traits, stripes);
         self.flash = self.flash.after_power_loss();
-        self.up.ftl = ftl;
+        let gc = self.up.ftl.gc.after_power_loss(&self.flash, &tables);
+        self.up.ftl = Ftl::new(&self.flash, self.up.ftl.traits, tables, gc, thresholds);
         self.queue = Queue::with_slots(self.flash.slots());
         self.timers.clear();
         let WithFtl { ftl, oracle, up: WithRaid { raid, up: WithHost { host, .. } } } = &mut self.up;
+        let fresh = Raid::new(&device, raid.traits, stripes);
         let old = std::mem::replace(raid, fresh);
         raid.take_over(old, stripe_writes, &ftl.tables, fault == Some(Fault::Trims));
         host.lose_power(&device);
@@ -361,7 +360,7 @@ impl<O: Observer> Drive<O> {
             Reach::Drive => 0..self.flash.device.geometry.planes(),
         };
         // Planes of a die that fill programs together share what they keep for GC.
-        let claimant = if self.flash.traits.gc_reads_ahead > 1 { Claimant::Gc } else { Claimant::Host };
+        let claimant = if self.up.ftl.traits.gc_reads_ahead > 1 { Claimant::Gc } else { Claimant::Host };
         let takes = |&plane: &PlaneIx| self.up.ftl.tables.can_take(plane, point_of(&self.up.ftl.tables, plane), claimant);
         let plane = others.filter(takes).max_by_key(|&plane| self.up.ftl.tables.free_pages(plane))?;
         let point = point_of(&self.up.ftl.tables, plane);

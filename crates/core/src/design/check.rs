@@ -197,7 +197,7 @@ impl Design {
     fn combination<'a>(&mut self, device: &'a Device) -> Combination<'a> {
         Combination {
             device,
-            traits: self.traits(device),
+            late_bound: self.place.late_bound(),
             place: self.place.name(),
             stripes: self.place.stripes().is_some(),
             gc_gate: self.gc_gate.name(),
@@ -207,7 +207,10 @@ impl Design {
             gc_locks_nothing: self.gc_lock.nothing(),
             thresholds: self.gc_trigger.thresholds(),
             pairing: self.pairing.name(),
-            gc_leaves_die: self.gc.destination == Reach::Drive,
+            pairing_traits: self.pairing.traits(),
+            gc_through_controller: self.gc.copies_through_controller(),
+            gc_ideal: self.gc.ideal,
+            gc_destination: self.gc.destination,
             write_points: self.gc.write_points,
         }
     }

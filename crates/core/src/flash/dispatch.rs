@@ -346,8 +346,9 @@ where
         self.flash.planes[plane as usize].space_blocked.push(&mut self.flash.ops, op);
     }
 
-    /// Programs that waited for an erased page are enqueued again, before those that came later.
-    pub(crate) fn wake_space_blocked(&mut self, plane: PlaneIx) {
+    /// Programs that waited for an erased page are enqueued again, before those that came later. `for_gc`: it was a GC that they waited
+    /// for.
+    pub(crate) fn wake_space_blocked(&mut self, plane: PlaneIx, for_gc: bool) {
         let blocked = std::mem::replace(&mut self.flash.planes[plane as usize].space_blocked, Line::EMPTY);
         if blocked.is_empty() {
             return;
@@ -362,7 +363,7 @@ where
             entry.since = now;
             let class = entry.class;
             self.flash.latencies.attributions[op as usize].add(SPACE, waited);
-            if waited > 0 && !self.flash.traits.gc_ideal {
+            if waited > 0 && for_gc {
                 self.note_gc_blocked(op);
             }
             if Self::TRACED {

@@ -15,10 +15,10 @@ use crate::flash::die::{Die, OperationProgress, Phase, PlaneQueues};
 use crate::flash::multi_plane::Partners;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::registers::Registers;
+use crate::flash::traits::FlashTraits;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::slab::Slab;
 use crate::timer::Timers;
-use crate::traits::Traits;
 use crate::units::{Divisor, Ns};
 
 pub mod ask;
@@ -34,6 +34,7 @@ pub(crate) mod registers;
 mod seen;
 pub(crate) mod suspend;
 mod timing;
+pub(crate) mod traits;
 pub(crate) mod upper;
 mod waits;
 
@@ -83,8 +84,8 @@ pub struct Flash {
     arrivals: u64,
     pub(crate) counters: Counters,
     pub(crate) hash: EventHash,
-    /// What the design makes the drive do.
-    pub(crate) traits: Traits,
+    /// What the design makes it do.
+    pub(crate) traits: FlashTraits,
     /// One bit for each traffic class that takes no time.
     free: u32,
     /// Scratch lists, kept so that nothing is allocated per request.
@@ -98,7 +99,7 @@ pub struct Flash {
 
 impl Flash {
     /// The flash of an idle drive.
-    pub(crate) fn new(device: &Device, traits: Traits) -> Self {
+    pub(crate) fn new(device: &Device, traits: FlashTraits) -> Self {
         let g = &device.geometry;
         let dies = (0..g.dies())
             .map(|die| Die {
@@ -127,13 +128,13 @@ impl Flash {
                 ..Channel::default()
             })
             .collect();
-        let registers = device.flash.cache_register || traits.pairing.with_gc;
+        let registers = device.flash.cache_register || traits.pairs_with_gc;
         Self {
             device: device.clone(),
             now: 0,
             dies,
             registers: if registers { vec![Registers::EMPTY; g.dies() as usize] } else { Vec::new() },
-            loaded: if traits.pairing.with_gc { vec![NONE; g.planes() as usize] } else { Vec::new() },
+            loaded: if traits.pairs_with_gc { vec![NONE; g.planes() as usize] } else { Vec::new() },
             planes,
             planes_per_die: Divisor::new(g.planes_per_die),
             channels,

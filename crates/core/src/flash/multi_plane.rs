@@ -36,7 +36,7 @@ where
 {
     /// Asks which waiting operations join `lead`, which has its page, and takes them out of their queues.
     pub(crate) fn pair(&mut self, die: DieIx, lead: u32) {
-        if self.flash.traits.pairing.active && self.flash.dies[die as usize].ready != 0 {
+        if self.flash.traits.pairs && self.flash.dies[die as usize].ready != 0 {
             self.find_partners(die, lead);
         }
     }
@@ -71,7 +71,7 @@ where
         }
         // What joins a read of GC needs the second register of its plane.
         let steps_aside = lead.class == Class::Gc && !flash.cache_register;
-        let most = if lead.class == Class::Gc && self.flash.traits.pairing.with_gc { GC_SCAN_MAX } else { PAIRING_SCAN_MAX };
+        let most = if lead.class == Class::Gc && self.flash.traits.pairs_with_gc { GC_SCAN_MAX } else { PAIRING_SCAN_MAX };
         let planes_per_die = self.flash.device.geometry.planes_per_die;
         for plane in (die * planes_per_die..(die + 1) * planes_per_die).filter(|&plane| plane != lead.plane) {
             if steps_aside && self.register_is_full(plane) {
@@ -117,16 +117,16 @@ where
         partners
     }
 
-    /// A read of GC starts with what joins it. While the array reads, the channel takes the data of those programs to the die
-    /// that could join GC's next, as many as fit: the registers of their planes are free, so that the GC need not wait for them.
+    /// A read of GC starts with what joins it. If it `loads`, the channel takes the data of those programs to the die that could join
+    /// GC's next while the array reads, as many as fit: the registers of their planes are free, so that the GC need not wait for them.
     #[cold]
-    pub(crate) fn begin_with_partners(&mut self, die: DieIx, op: u32) {
+    pub(crate) fn begin_with_partners(&mut self, die: DieIx, op: u32, loads: bool) {
         self.count_waiting_reads(die);
         self.pair(die, op);
         self.begin_and(die, op, |engine, array| {
             let state = &engine.flash.dies[die as usize];
             let is_wanted = !engine.flash.channels[state.channel as usize].queue.is_empty();
-            if is_wanted || engine.flash.traits.gc_across || state.ready == 0 { 0 } else { engine.load_programs(die, op, array) }
+            if loads && !is_wanted && state.ready != 0 { engine.load_programs(die, op, array) } else { 0 }
         });
     }
 

@@ -83,13 +83,11 @@ where
         state.phase = Phase::Idle;
         let registers = &mut self.flash.registers[die as usize];
         registers.full |= needed;
-        let reads_on = match self.flash.ops[lead as usize].owner {
-            Owner::Gc(plane) if self.flash.traits.gc_reads_ahead > 1 => Some(plane),
+        let owner = self.flash.ops[lead as usize].owner;
+        let reads_on = match owner {
+            Owner::Gc(plane) if self.read_left_array(plane) => Some(plane),
             _ => None,
         };
-        if let Some(plane) = reads_on {
-            self.read_left_array(plane);
-        }
         let mut part = self.first_part(lead);
         while part != NONE {
             let next = self.next_part(lead, part);

@@ -73,9 +73,8 @@ pub trait Steps {
     fn programs_changed(&mut self, die: DieIx);
     /// All parts of what a die ran are done. Called only where programs wait for each other.
     fn programs_ended(&mut self, die: DieIx);
-    /// A page that a plane's GC reads has left the array for its register. Called only where a GC reads pages before those before
-    /// them are programmed, as the next.
-    fn read_left_array(&mut self, plane: PlaneIx);
+    /// A page that a plane's GC reads has left the array for its register. Whether the GC reads the next before that is programmed.
+    fn read_left_array(&mut self, plane: PlaneIx) -> bool;
     /// The die is free for the next read of a plane's GC.
     fn reads_on(&mut self, plane: PlaneIx);
 }

@@ -56,7 +56,7 @@ where
         let (plane, for_gc, claimant) = (entry.plane, entry.is_gc(), entry.claimant());
         let write_point = self.write_point(plane, op, for_gc);
         let target = self.up.ftl.tables.take(plane, write_point, claimant)?;
-        if self.flash.traits.chooses {
+        if self.up.ftl.traits.chooses {
             self.note_choice(op, write_point, self.up.ftl.tables.offset_of(target));
         }
         Some(target)
@@ -84,7 +84,7 @@ where
     /// The write point of a program that starts in a plane; of a page of GC without an operation yet, where that is `NONE`.
     #[inline]
     pub(crate) fn write_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
-        if self.flash.traits.pairing.aligns || self.flash.traits.chooses {
+        if self.up.ftl.traits.aligns || self.up.ftl.traits.chooses {
             return self.sought_point(plane, op, for_gc);
         }
         self.up.ftl.tables.usual_point(plane, for_gc)
@@ -93,8 +93,8 @@ where
     /// A block at the offset of its siblings matters more to GC than the class of its page, unless it is there for that alone.
     #[cold]
     fn sought_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
-        let by_level = for_gc && !self.gc_of(plane).is_return_to_fast() || !self.flash.traits.chooses;
-        if self.flash.traits.pairing.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
+        let by_level = for_gc && !self.gc_of(plane).is_return_to_fast() || !self.up.ftl.traits.chooses;
+        if self.up.ftl.traits.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
     }
 
     /// The write point of a page while the drive ages: always the first, where `pairing` would choose by what waits, so that the
@@ -103,7 +103,7 @@ where
     pub(crate) fn ageing_point(&mut self, plane: PlaneIx, for_gc: bool) -> usize {
         match &mut self.up.ftl.late_bound {
             Some(late_bound) => late_bound.any_below(late_bound.points.all().count_ones()) as usize,
-            None if self.flash.traits.pairing.aligns => 0,
+            None if self.up.ftl.traits.aligns => 0,
             None => self.up.ftl.tables.usual_point(plane, for_gc),
         }
     }
@@ -149,14 +149,14 @@ where
     /// The write point at which a waiting program could join `lead`.
     fn point_for_partner(&mut self, entry: &Op, lead: &Waiting) -> Option<usize> {
         let for_gc = entry.is_gc();
-        if self.flash.traits.pairing.aligns {
+        if self.up.ftl.traits.aligns {
             if for_gc {
                 return Some(self.aligned_point(entry.plane, true));
             }
             let page = Aligned::Partner { offset: lead.offset, with_gc: lead.class == Class::GcProgram };
             return self.ask(|policies, view| policies.pairing.point(view, entry.plane, page));
         }
-        if self.flash.traits.chooses {
+        if self.up.ftl.traits.chooses {
             let tables = &self.up.ftl.tables;
             let fits = |&point: &usize| {
                 tables.next_offset(entry.plane, point) == lead.offset && tables.can_take(entry.plane, point, entry.claimant())
@@ -172,7 +172,7 @@ where
         let point = self.point_for_partner(entry, lead)?;
         let tables = &self.up.ftl.tables;
         let offset = tables.next_offset(entry.plane, point);
-        let paired_at = if self.flash.traits.pairing.aligns && !entry.is_gc() { lead.offset } else { offset };
+        let paired_at = if self.up.ftl.traits.aligns && !entry.is_gc() { lead.offset } else { offset };
         (offset <= paired_at && tables.can_take(entry.plane, point, entry.claimant())).then_some(paired_at)
     }
 
@@ -180,7 +180,7 @@ where
     pub(super) fn take_partner_page(&mut self, op: u32, lead: &Waiting) -> Ppn {
         let entry = self.flash.ops[op as usize];
         let point = self.point_for_partner(&entry, lead).expect("the point that the offset was read from");
-        while self.flash.traits.pairing.aligns && self.up.ftl.tables.next_offset(entry.plane, point) < lead.offset {
+        while self.up.ftl.traits.aligns && self.up.ftl.tables.next_offset(entry.plane, point) < lead.offset {
             assert!(self.up.ftl.tables.pad(entry.plane, point, Claimant::Host), "a block that has the page at the offset has those before");
             let counters = &mut self.flash.counters;
             counters.skipped_pages += 1;
@@ -188,7 +188,7 @@ where
             counters.padded_for_gc += 1;
         }
         let target = self.up.ftl.tables.take(entry.plane, point, entry.claimant()).expect("the page that the offset was read from");
-        if self.flash.traits.chooses {
+        if self.up.ftl.traits.chooses {
             self.note_choice(op, point, lead.offset);
         }
         target

@@ -68,7 +68,7 @@ where
         let forced = self.waited_long_enough(die, true);
         let mut planes = self.planes_of(die);
         let complete = || {
-            if self.flash.traits.gc_across {
+            if self.up.ftl.traits.gc_across {
                 // Any GC of the die may bring the page of any plane.
                 return self.planes_of(die).all(|plane| waits(&plane)) || !self.planes_of(die).any(|plane| self.brings_a_page(plane));
             }
@@ -84,8 +84,8 @@ where
         let in_flight = || current.map_or(0, |current| current.in_flight);
         match gc.state {
             GcState::Claiming => has_more(),
-            GcState::Moving if self.flash.traits.gc_across => {
-                gc.reads || gc.in_registers > 0 || has_more() && in_flight() < self.flash.traits.gc_reads_ahead
+            GcState::Moving if self.up.ftl.traits.gc_across => {
+                gc.reads || gc.in_registers > 0 || has_more() && in_flight() < self.up.ftl.traits.gc_reads_ahead
             }
             // Where no step waits to be picked, a page is being read.
             GcState::Moving => has_more() || !self.flash.is_ready(plane, Class::Gc),
@@ -107,8 +107,7 @@ where
 
     fn await_partners(&mut self, die: DieIx, for_gc: bool) {
         let waits = self.planes_of(die).any(|plane| self.waits_to_program(plane, for_gc));
-        let wait = if for_gc { self.flash.traits.pairing.gc_assembly_ns } else { self.flash.traits.pairing.assembly_ns }.unwrap_or(0);
-        let now = self.flash.now;
+        let (now, wait) = (self.flash.now, self.up.ftl.traits.assembly_ns[usize::from(for_gc)]);
         let until = self.assembly_until(die, for_gc);
         if !waits {
             *until = Ns::MAX;
@@ -222,7 +221,7 @@ where
     /// die and so takes a share of each reserve; a block's worth is left even so, for that is what one GC may move.
     fn pad(&mut self, plane: PlaneIx, write_point: usize, for_gc: bool) -> bool {
         let left = || self.up.ftl.tables.room_for_gc(plane, write_point) > self.flash.device.geometry.pages_in(1);
-        let claimant = if for_gc && self.flash.traits.gc_across && left() { Claimant::Gc } else { Claimant::Host };
+        let claimant = if for_gc && self.up.ftl.traits.gc_across && left() { Claimant::Gc } else { Claimant::Host };
         let padded = self.up.ftl.tables.pad(plane, write_point, claimant);
         self.flash.counters.padded_pages += u64::from(padded);
         padded

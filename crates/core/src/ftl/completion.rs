@@ -29,7 +29,7 @@ where
             }
             if kind == OpKind::Program {
                 left = self.programmed(op);
-                if self.flash.traits.gc_ideal {
+                if self.up.ftl.traits.gc_ideal {
                     // Before another program starts in the plane.
                     self.consider_gc(plane);
                 }
@@ -53,7 +53,7 @@ where
     /// Records a completed program of the host's or the buffer's. Returns the copy before, if it is in another plane.
     fn programmed(&mut self, op: u32) -> Ppn {
         let mut left = NONE;
-        if self.flash.traits.measures {
+        if self.up.ftl.traits.measures {
             self.note_work(op);
         }
         let entry = &self.flash.ops[op as usize];

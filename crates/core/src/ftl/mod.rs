@@ -30,6 +30,7 @@ mod pools;
 pub(crate) mod recovery;
 mod rename;
 pub(crate) mod state;
+pub(crate) mod traits;
 mod victim_index;
 pub mod walk;
 pub(crate) mod write_points;

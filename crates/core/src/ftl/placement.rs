@@ -79,7 +79,7 @@ where
         } else {
             self.ask(|policies, view| policies.page_choice.preference(view, writer, urgent))
         };
-        let confined = !self.flash.traits.gc_across && from != NONE;
+        let confined = !self.up.ftl.traits.gc_across && from != NONE;
         Unplaced { from, preference, asking, confined }
     }
 

@@ -1,15 +1,17 @@
 //! What the translation layer and GC keep.
 
-use crate::device::Device;
+use crate::flash::Flash;
 use crate::ftl::Tables;
 use crate::ftl::late_bound::LateBound;
+use crate::ftl::traits::FtlTraits;
 use crate::gc::state::Gcs;
-use crate::traits::Traits;
 use crate::units::Ns;
 
 /// The translation layer: its tables, where pages go, and GC.
 #[derive(Debug)]
 pub struct Ftl {
+    /// What the design makes it do.
+    pub(crate) traits: FtlTraits,
     pub(crate) tables: Tables,
     pub(crate) gc: Gcs,
     /// Programs that wait for those of the other planes of their die.
@@ -24,13 +26,15 @@ pub struct Ftl {
 
 impl Ftl {
     /// That of a drive in which nothing is under way. `thresholds`: background and emergency threshold of a plane, if there are any.
-    pub(crate) fn new(device: &Device, traits: &Traits, tables: Tables, gc: Gcs, thresholds: Option<(u32, u32)>) -> Self {
+    pub(crate) fn new(flash: &Flash, traits: FtlTraits, tables: Tables, gc: Gcs, thresholds: Option<(u32, u32)>) -> Self {
+        let (device, late_bound) = (&flash.device, flash.traits.late_bound);
         let planes = device.geometry.planes() as usize;
         Self {
-            late_bound: traits.late_bound.then(|| Box::new(LateBound::new(device, &tables, thresholds))),
+            traits,
+            late_bound: late_bound.then(|| Box::new(LateBound::new(device, &tables, thresholds))),
             bound: if traits.dynamic { vec![0; planes] } else { Vec::new() },
-            gc_bound: if traits.gc_across || traits.late_bound { vec![0; planes] } else { Vec::new() },
-            assembly: Assembly::new(device.geometry.dies() as usize, traits),
+            gc_bound: if traits.gc_across || late_bound { vec![0; planes] } else { Vec::new() },
+            assembly: Assembly::new(flash),
             tables,
             gc,
         }
@@ -50,8 +54,9 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    fn new(dies: usize, traits: &Traits) -> Self {
-        let [host, gc] = [traits.assembles, traits.assembles_gc].map(|assembles| if assembles { dies } else { 0 });
+    fn new(flash: &Flash) -> Self {
+        let dies = flash.device.geometry.dies() as usize;
+        let [host, gc] = [flash.traits.assembles, flash.traits.assembles_gc].map(|assembles| if assembles { dies } else { 0 });
         Self { until: [vec![Ns::MAX; host], vec![Ns::MAX; gc]], without_partners: vec![0; host], erased_then: vec![0; gc] }
     }
 }

@@ -19,7 +19,7 @@ where
     pub(super) fn gc_has_paused(&self, plane: PlaneIx) -> bool {
         let gc = &self.up.ftl.gc.planes[plane as usize];
         let waits = || self.flash.is_ready(plane, Class::Gc);
-        self.flash.traits.gc_reads_ahead == 1 || gc.state == GcState::Moving && !gc.reads && !waits()
+        self.up.ftl.traits.gc_reads_ahead == 1 || gc.state == GcState::Moving && !gc.reads && !waits()
     }
 
     /// A page that a plane's GC has read is in RAM. Returns whether the GC, which may have gone on meanwhile, waits for it.

@@ -20,7 +20,7 @@ where
     /// Something changed in a pool, or its gate is asked again: whether its GC starts, or where GCs fill the programs of a die,
     /// that of any pool of the die.
     pub(super) fn consider_start(&mut self, pool: Pool) {
-        if self.flash.traits.assembles_gc && self.flash.traits.gc_across {
+        if self.flash.traits.assembles_gc && self.up.ftl.traits.gc_across {
             self.consider_gc_of_die(self.die_of_pool(pool));
         } else {
             self.consider_gc_of_pool(pool);
@@ -38,7 +38,7 @@ where
         if want == Want::No {
             self.end_cycle(pool);
             self.leave_gate(pool);
-            if self.flash.traits.returns_to_fast && self.should_return_to_fast(pool) {
+            if self.up.ftl.traits.returns_to_fast && self.should_return_to_fast(pool) {
                 self.start_gc(pool, false, Reason::ReturnToFast);
             }
             return;
@@ -46,7 +46,7 @@ where
         if self.flash.traits.assembles_gc && !self.is_worth_its_padding(pool, want == Want::Hard) {
             return self.leave_gate(pool);
         }
-        if self.flash.traits.gc_ideal {
+        if self.up.ftl.traits.gc_ideal {
             return self.collect_ideal(pool);
         }
         let (pool, want) = if self.goes_by_die() {
@@ -92,7 +92,7 @@ where
     pub(super) fn pools_of_cycle(&self, pool: Pool) -> impl Iterator<Item = Pool> + use<U> {
         let tables = &self.up.ftl.tables;
         let own = tables.planes_of(pool);
-        let planes = if self.flash.traits.gc_by_die { self.planes_of(self.flash.die_of(own.start)) } else { own };
+        let planes = if self.up.ftl.traits.gc_by_die { self.planes_of(self.flash.die_of(own.start)) } else { own };
         let (first, last) = (tables.pool_of(planes.start), tables.pool_of(planes.end - 1));
         (first.0..=last.0).map(Pool)
     }
@@ -100,11 +100,11 @@ where
     /// Whether the GC of a die takes one block group after the other, from whichever of its pools. Programs of superpages need the
     /// GCs of all planes.
     pub(super) fn goes_by_die(&self) -> bool {
-        self.flash.traits.gc_in_cycles && self.flash.traits.gc_by_die && !self.flash.traits.assembles_gc
+        self.up.ftl.traits.gc_in_cycles && self.up.ftl.traits.gc_by_die && !self.flash.traits.assembles_gc
     }
 
     fn begin_cycle(&mut self, pool: Pool) {
-        if self.flash.traits.gc_in_cycles && !self.up.ftl.gc.in_cycle(pool) {
+        if self.up.ftl.traits.gc_in_cycles && !self.up.ftl.gc.in_cycle(pool) {
             self.flash.counters.gc_cycles += 1;
             self.set_cycle(pool, true);
         }
@@ -278,7 +278,7 @@ where
         let opened = self.open(victim);
         let gc = self.up.ftl.gc.of_pool_mut(pool);
         gc.current = Some(Collection { started: gc.started, ..opened });
-        if self.flash.traits.pairing.aligns {
+        if self.up.ftl.traits.aligns {
             self.up.ftl.tables.planes_of(pool).for_each(|plane| self.align_gc(plane));
         }
         true

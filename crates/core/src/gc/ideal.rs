@@ -32,7 +32,7 @@ where
             self.flash.counters.gc_moved += u64::from(moved);
             self.flash.counters.gcs += 1;
         }
-        self.up.ftl.tables.planes_of(pool).for_each(|plane| self.wake_space_blocked(plane));
+        self.up.ftl.tables.planes_of(pool).for_each(|plane| self.wake_space_blocked(plane, false));
     }
 
     /// Moves every valid page of a block group within its plane and erases it, without time. Returns the pages moved.

@@ -158,7 +158,7 @@ where
     /// What GCs of a die may do although its cache registers are full. They may lock; but those that read ahead would then keep
     /// host reads out until the registers are empty, and only one that has a page of its own there, and so reads next, goes on.
     fn gc_goes_on(&self, die: DieIx) -> u64 {
-        if self.flash.traits.gc_reads_ahead == 1 {
+        if self.up.ftl.traits.gc_reads_ahead == 1 {
             return LOCK_BITS;
         }
         let reads = self.planes_of(die).filter(|&plane| self.up.ftl.gc.planes[plane as usize].in_registers > 0);
@@ -198,14 +198,14 @@ where
                 let own = GC_BITS & 0xff << (8 * local);
                 if gc.plan.scope >= Scope::Die {
                     // A locked die takes in the pages that other GCs send it, or two of them could wait for each other.
-                    let sent = if self.flash.traits.gc_across { class_bits(Class::GcProgram) } else { 0 };
+                    let sent = if self.up.ftl.traits.gc_across { class_bits(Class::GcProgram) } else { 0 };
                     // GCs whose programs wait for each other lock their die together.
                     let shared = if !self.flash.traits.assembles_gc { 0 } else { GC_BITS | LOCK_BITS };
                     masked |= !(own | sent | shared) | LOCK_BITS & 0xff << (8 * local);
                     die_locked = true;
                 } else {
                     // A GC that yields to reads between two pages yields to them while its step waits for those of other GCs.
-                    let yields = self.flash.traits.gc_reads_ahead > 1 && gc.plan.release_each_page;
+                    let yields = self.up.ftl.traits.gc_reads_ahead > 1 && gc.plan.release_each_page;
                     masked |= 0xff << (8 * local) & !own & !if yields { READ_BITS } else { 0 };
                 }
             }

@@ -19,7 +19,7 @@ where
     #[cold]
     pub(super) fn consider_gc_of_die(&mut self, die: DieIx) {
         let planes = self.planes_of(die);
-        let across = self.flash.traits.gc_across;
+        let across = self.up.ftl.traits.gc_across;
         let seen = self.seen();
         // While a GC of the die still reads, those that wait at the gate go on to.
         let reads = across && planes.clone().any(|plane| seen.in_gc(plane) && !seen.gc_drains(plane));
@@ -38,7 +38,7 @@ where
     /// Whether a pool whose GC is not under way would rather join one with `moves` pages to move than be padded by as many:
     /// whether its erase frees more pages than it adds to what all planes of the die program.
     fn would_join(&mut self, pool: Pool, moves: u32) -> Option<u32> {
-        if self.flash.traits.gc_across {
+        if self.up.ftl.traits.gc_across {
             // A GC alone fills the programs of its die.
             return None;
         }
@@ -52,7 +52,7 @@ where
     pub(super) fn erased_pages(&self, die: DieIx) -> u32 {
         let tables = &self.up.ftl.tables;
         let comes = |plane| {
-            let drains = self.flash.traits.gc_across && self.seen().gc_drains(plane);
+            let drains = self.up.ftl.traits.gc_across && self.seen().gc_drains(plane);
             let drained = self.gc_of(plane).current.filter(|_| drains);
             drained.map_or(0, |current| tables.pages_in(current.group).saturating_sub(current.in_flight))
         };
@@ -61,7 +61,7 @@ where
 
     /// Whether a GC of a die has read all its pages, and waits until they are programmed with those of another.
     fn die_drains(&self, die: DieIx) -> bool {
-        self.flash.traits.gc_across && self.planes_of(die).any(|plane| self.seen().gc_drains(plane))
+        self.up.ftl.traits.gc_across && self.planes_of(die).any(|plane| self.seen().gc_drains(plane))
     }
 
     /// Whether the blocks that GCs of a die have read to the end make up for what it lacks, so that no other need be begun.
@@ -96,7 +96,7 @@ where
         let planes = self.flash.device.geometry.planes_per_die;
         let Some(victim) = self.choose_victim(pool) else { return false };
         let (moves, pages) = (self.up.ftl.tables.valid_pages(victim), self.up.ftl.tables.pages_in(victim));
-        if self.flash.traits.gc_across {
+        if self.up.ftl.traits.gc_across {
             // It may fill up what would be padded.
             return self.die_drains(die) || moves.next_multiple_of(planes) < pages;
         }

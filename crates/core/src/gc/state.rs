@@ -2,12 +2,11 @@
 //! whole drive.
 
 use crate::attribution::trail::NOBODY;
-use crate::device::Device;
+use crate::flash::Flash;
 use crate::ftl::Tables;
 use crate::ftl::walk::Unseen;
 use crate::ids::{BlockGroup, PlaneIx, Pool};
 use crate::policy::answers::{LockPlan, Scope};
-use crate::traits::Traits;
 use crate::units::Ns;
 
 /// Where GC stands in a plane.
@@ -190,8 +189,8 @@ impl Gcs {
     }
 
     /// Those of a drive in which none is under way. `started`: GCs so far, for the numbers of those to come.
-    pub fn new(device: &Device, tables: &Tables, traits: &Traits, started: u64) -> Self {
-        let g = &device.geometry;
+    pub fn new(flash: &Flash, tables: &Tables, started: u64) -> Self {
+        let g = &flash.device.geometry;
         let pools = tables.pools().count();
         let planes = g.planes() as usize;
         let mut gcs = Self {
@@ -205,7 +204,7 @@ impl Gcs {
             plane_erases_then: vec![0; planes],
             candidates: Vec::new(),
         };
-        if traits.late_bound {
+        if flash.traits.late_bound {
             // Each pool's GC has a number, as block groups are collected without beginning or end.
             for pool in tables.pools() {
                 let number = gcs.next_number();
@@ -222,12 +221,12 @@ impl Gcs {
     }
 
     /// Those after a loss of power: none is under way, and what has been measured stays.
-    pub fn after_power_loss(&self, device: &Device, tables: &Tables, traits: &Traits) -> Self {
+    pub fn after_power_loss(&self, flash: &Flash, tables: &Tables) -> Self {
         Self {
             work: self.work,
             plane_erases: self.plane_erases.clone(),
             plane_erases_then: self.plane_erases_then.clone(),
-            ..Self::new(device, tables, traits, self.started)
+            ..Self::new(flash, tables, self.started)
         }
     }
 

@@ -41,7 +41,7 @@ where
         if let Some(from) = tables.next_fetched(&mut current.unseen) {
             current.in_flight += 1;
             self.flash.counters.return_to_fast_moves += u64::from(is_return_to_fast);
-            let kind = if self.flash.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
+            let kind = if self.up.ftl.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
             self.begin_gc_op(plane, kind, from);
             return true;
         }
@@ -79,7 +79,8 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.read_flash(op, from, true);
         }
-        if self.flash.traits.pairing.with_gc { self.begin_with_partners(die, op) } else { self.begin(die, op) }
+        let loads = !self.up.ftl.traits.gc_across;
+        if self.flash.traits.pairs_with_gc { self.begin_with_partners(die, op, loads) } else { self.begin(die, op) }
     }
 
     /// Erases the victim of a plane's GC: now if it `starts`, else when its turn comes.
@@ -95,7 +96,7 @@ where
 
     /// An operation of a plane's GC completed.
     pub(crate) fn gc_op_done(&mut self, plane: PlaneIx, op: u32) {
-        if self.flash.traits.measures {
+        if self.up.ftl.traits.measures {
             self.note_work(op);
         }
         match self.flash.ops[op as usize].kind {
@@ -120,10 +121,10 @@ where
                 self.programs_changed(self.flash.die_of(plane));
             };
         }
-        let destination = match self.flash.traits {
-            traits if traits.late_bound => NONE,
-            traits if traits.gc_across => self.choose_destination(plane),
-            _ => plane,
+        let destination = match self.up.ftl.traits.gc_across {
+            _ if late_bound => NONE,
+            true => self.choose_destination(plane),
+            false => plane,
         };
         let mut program = Op::new(OpKind::Program, Class::GcProgram, TrafficClass::GcProgram, Owner::Gc(plane), lpn, destination);
         program.ppn = ppn;
@@ -139,12 +140,12 @@ where
             self.enqueue(program);
             return self.consider_step(pool);
         }
-        if self.flash.traits.assembles_gc && self.flash.traits.gc_across && self.seen().gc_drains(plane) {
+        if self.flash.traits.assembles_gc && self.up.ftl.traits.gc_across && self.seen().gc_drains(plane) {
             // The pages of the next GC may fill up the last program, before it is padded.
             self.consider_gc_of_die(self.flash.die_of(plane));
         }
         self.enqueue(program);
-        if waits && self.flash.traits.gc_reads_ahead > 1 {
+        if waits && self.up.ftl.traits.gc_reads_ahead > 1 {
             self.reads_on(plane);
         }
     }
@@ -200,7 +201,7 @@ where
         self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.erased(collection.group));
         self.up.ftl.gc.note_erase(plane);
         self.erased(block);
-        if self.flash.traits.measures {
+        if self.up.ftl.traits.measures {
             self.up.ftl.gc.work.moves_of_erased += u64::from(collection.moved);
         }
         let took = self.flash.now - collection.started;
@@ -233,7 +234,7 @@ where
         if self.flash.traits.suspends {
             self.erase_ends(self.flash.die_of(plane));
         }
-        self.wake_space_blocked(plane);
+        self.wake_space_blocked(plane, true);
         self.gc_ended(pool);
         if self.goes_by_die() {
             // Others of its die that wanted a GC meanwhile have not got any.
@@ -275,17 +276,21 @@ where
     }
 
     #[cold]
-    fn read_left_array(&mut self, plane: PlaneIx) {
-        let gc = &mut self.up.ftl.gc.planes[plane as usize];
-        gc.reads = false;
-        gc.in_registers += 1;
+    fn read_left_array(&mut self, plane: PlaneIx) -> bool {
+        let reads_ahead = self.up.ftl.traits.gc_reads_ahead > 1;
+        if reads_ahead {
+            let gc = &mut self.up.ftl.gc.planes[plane as usize];
+            gc.reads = false;
+            gc.in_registers += 1;
+        }
+        reads_ahead
     }
 
     #[cold]
     fn reads_on(&mut self, plane: PlaneIx) {
         let current = self.gc_of(plane).current.expect("a GC that has its victim");
         let in_registers = self.up.ftl.gc.of(plane).in_registers > 0;
-        let full = current.in_flight >= self.flash.traits.gc_reads_ahead || in_registers && !self.up.ftl.tables.has_valid(current.unseen);
+        let full = current.in_flight >= self.up.ftl.traits.gc_reads_ahead || in_registers && !self.up.ftl.tables.has_valid(current.unseen);
         if full { self.gc_pauses(plane) } else { self.gc_page_done(plane) }
     }
 }

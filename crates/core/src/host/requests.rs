@@ -82,7 +82,7 @@ impl<O: Observer> Drive<O> {
                 continue;
             }
             let plane = ftl.tables.plane_of(ppn);
-            behind_gc |= self.flash.traits.plans_reads && self.flash.is_locked_from(plane);
+            behind_gc |= raid.traits.plans_reads && self.flash.is_locked_from(plane);
             let mut op = Op::new(OpKind::Read, Class::HostRead, TrafficClass::HostRead, Owner::Request(request), lpn, plane);
             op.first_sector = first as u8;
             op.sectors = count as u8;
@@ -285,7 +285,7 @@ impl<O: Observer> Drive<O> {
         let direct = state.command.kind == CommandKind::Write && !raid.buffer.exists();
         let takes_time = host.path.takes_time();
         let (link_wait_ns, link_ns) = if takes_time { host.link_times(state, &self.flash.device, direct) } else { (0, 0) };
-        let Host { requests, queue, path, path_attribution, completions, .. } = host;
+        let &mut Host { ref mut requests, ref mut queue, ref path, ref mut path_attribution, ref mut completions, deadline_ns, .. } = host;
         let &Request { arrived, accepted, slot_mix, ref command, .. } = &requests[request as usize];
         let attribution = match op {
             Some(op) => self.flash.attribution_mut(op),
@@ -323,7 +323,7 @@ impl<O: Observer> Drive<O> {
         requests.remove(request);
         path_attribution.clear();
         self.flash.counters.completed += 1;
-        self.flash.counters.deadlines_missed += u64::from(completed - arrived > self.flash.traits.deadline_ns);
+        self.flash.counters.deadlines_missed += u64::from(completed - arrived > deadline_ns);
     }
 
     /// Asks every plane whether it wants a GC, as a drive does when it starts to work in its starting state.

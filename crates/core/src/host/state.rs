@@ -22,6 +22,8 @@ pub struct Host {
     pub(crate) sectors: u64,
     /// Sectors of a page, as a power of two.
     sector_shift: u32,
+    /// From a request's arrival to its deadline; `Ns::MAX` if it has none.
+    pub(super) deadline_ns: Ns,
     pub(super) queue: HostQueue,
     pub(super) requests: Slab<Request>,
     pub(super) path: HostPath,
@@ -36,10 +38,11 @@ pub struct Host {
 
 impl Host {
     /// That of a drive in which nothing is under way.
-    pub(crate) fn new(device: &Device) -> Self {
+    pub(crate) fn new(device: &Device, deadline_ns: Ns) -> Self {
         Self {
             sectors: device.logical_sectors(),
             sector_shift: device.geometry.sectors_per_unit().trailing_zeros(),
+            deadline_ns,
             queue: HostQueue::new(device.host.queue_depth, &device.host.queue_weights),
             requests: Slab::with_capacity(device.host.queue_depth as usize),
             path: HostPath::new(device),
@@ -53,7 +56,7 @@ impl Host {
 
     /// A loss of power: nothing is under way any more. Completions that nobody has taken stay, and numbers of requests go on.
     pub(crate) fn lose_power(&mut self, device: &Device) {
-        let fresh = Self::new(device);
+        let fresh = Self::new(device, self.deadline_ns);
         let old = std::mem::replace(self, fresh);
         (self.completions, self.next_id) = (old.completions, old.next_id);
     }

@@ -60,7 +60,7 @@ impl<O: Observer> Drive<O> {
         if ppn != NONE {
             self.flash.counters.trimmed_pages += 1;
             let plane = ftl.tables.plane_of(ppn);
-            let elsewhere = self.flash.traits.dynamic || self.flash.traits.assembles;
+            let elsewhere = self.up.ftl.traits.dynamic || self.flash.traits.assembles;
             if elsewhere || !self.flash.queues(plane).space_blocked.is_empty() {
                 // There may be a victim now where there was none, and programs that wait for its erased pages in no queue of
                 // this plane.

@@ -1,6 +1,5 @@
 //! What policies answer with.
 
-pub use crate::traits::{PairingTraits, Traits};
 use crate::units::Ns;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -159,4 +158,25 @@ pub enum Parking {
     Fast,
     /// On a fast page that another of its block follows; on any fast page where no block has two in a row.
     FastPair,
+}
+
+/// What a technique of pairing makes operations do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairingTraits {
+    /// Waiting operations may join one that starts.
+    pub active: bool,
+    /// For how long a host program waits until every plane of its die has a program; nothing if it starts alone.
+    pub assembly_ns: Option<Ns>,
+    /// For how long a GC program waits likewise, if the programs of GCs wait for each other as well.
+    pub gc_assembly_ns: Option<Ns>,
+    /// Operations of the host may be paired with those of GC. Then it is asked about reads of GCs too.
+    pub with_gc: bool,
+    /// It says which write points take pages, so that the planes of a die come to one page offset.
+    pub aligns: bool,
+}
+
+impl Default for PairingTraits {
+    fn default() -> Self {
+        Self { active: true, assembly_ns: None, gc_assembly_ns: None, with_gc: false, aligns: false }
+    }
 }

@@ -1,7 +1,7 @@
 //! What a technique may look at to see whether it goes together with the rest of its design.
 
 use crate::device::Device;
-use crate::traits::Traits;
+use crate::policy::answers::{PairingTraits, Reach};
 use tinytail_config::{Fault, Faults};
 
 /// What the other sections of a design say. All of its techniques are prepared.
@@ -9,8 +9,8 @@ use tinytail_config::{Fault, Faults};
 pub struct Combination<'a> {
     /// The device.
     pub device: &'a Device,
-    /// What the design makes a drive do.
-    pub traits: Traits,
+    /// Programs have no place until they are issued, and GC is single operations.
+    pub late_bound: bool,
     /// The policy of `[place]`.
     pub place: &'static str,
     /// Pages form stripes with parity.
@@ -29,8 +29,14 @@ pub struct Combination<'a> {
     pub thresholds: Option<(u32, u32)>,
     /// The policy of `[pairing]`.
     pub pairing: &'static str,
-    /// GC's pages may leave their die.
-    pub gc_leaves_die: bool,
+    /// What it makes operations do.
+    pub pairing_traits: PairingTraits,
+    /// GC data cross the channel instead of staying in the plane.
+    pub gc_through_controller: bool,
+    /// GC is ideal: it takes no time.
+    pub gc_ideal: bool,
+    /// Among which planes GC moves pages.
+    pub gc_destination: Reach,
     /// Open blocks of each plane.
     pub write_points: u32,
 }
@@ -38,7 +44,7 @@ pub struct Combination<'a> {
 impl Combination<'_> {
     /// Refuses a policy of a section that goes by the pool of erased blocks, where each plane has its own.
     pub(crate) fn needs_pool(&self, section: &str, policy: &str, faults: &mut Faults) {
-        if self.traits.late_bound {
+        if self.late_bound {
             return;
         }
         let found = format!(
@@ -61,8 +67,8 @@ impl Combination<'_> {
     /// why.
     pub(crate) fn gc_programs<'a>(&self, copyback: &str, ideal: &str) -> [Against<'a>; 2] {
         [
-            Against::value(!self.traits.gc_through_controller, ["gc", "copy"], format!("= \"copyback\", {copyback}"), "\"controller\""),
-            Against::value(self.traits.gc_ideal, ["gc", "ideal"], format!("= true, {ideal}"), "false"),
+            Against::value(!self.gc_through_controller, ["gc", "copy"], format!("= \"copyback\", {copyback}"), "\"controller\""),
+            Against::value(self.gc_ideal, ["gc", "ideal"], format!("= true, {ideal}"), "false"),
         ]
     }
 }

@@ -87,7 +87,7 @@ where
             beyond[layout.split(lpn).0 as usize].push(lpn);
         }
         let levels = levels_at_start(design);
-        let (gc_across, assembles) = (self.flash.traits.gc_across, self.flash.traits.assembles);
+        let (gc_across, assembles) = (self.up.ftl.traits.gc_across, self.flash.traits.assembles);
         let tables = &mut self.up.ftl.tables;
         let mut aged = Aged::default();
         let mut victims_valid = 0.0;

@@ -11,7 +11,6 @@ use crate::precondition::common::{Aged, LivePages, Workers, levels_at_start};
 use crate::precondition::planewise::Planewise;
 use crate::precondition::steady;
 use crate::raid::front::{Front, WithRaid};
-use crate::traits::Traits;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -183,7 +182,7 @@ where
     #[inline]
     fn spreads_pages(&self) -> bool {
         self.flash.traits.late_bound
-            && self.flash.traits.gc_across
+            && self.up.ftl.traits.gc_across
             && matches!(levels_at_start(self.policies()).start, StartLevel::PlaneBlocks(_))
     }
 
@@ -283,13 +282,13 @@ where
     /// Where the design's GC would move a page.
     fn take_spread(&mut self, from: Ppn) -> Ppn {
         let own = self.up.ftl.tables.plane_of(from);
-        let mut to = match self.flash.traits {
-            Traits { late_bound: true, .. } if self.spreads_pages() => self.take_drawn(self.up.ftl.tables.owner(from), Claimant::Gc).1,
-            Traits { gc_across: true, .. } => {
-                let plane = self.ask(|policies, view| policies.place.gc_plane(view, own));
-                self.take_for_ageing(plane, Claimant::Gc)
-            }
-            _ => self.take_for_ageing(own, Claimant::Gc),
+        let mut to = if self.spreads_pages() {
+            self.take_drawn(self.up.ftl.tables.owner(from), Claimant::Gc).1
+        } else if self.up.ftl.traits.gc_across {
+            let plane = self.ask(|policies, view| policies.place.gc_plane(view, own));
+            self.take_for_ageing(plane, Claimant::Gc)
+        } else {
+            self.take_for_ageing(own, Claimant::Gc)
         };
         to = to.or_else(|| self.take_for_ageing(own, Claimant::Gc));
         if to.is_none() && self.flash.traits.late_bound {

@@ -210,7 +210,7 @@ where
             rain.parity_pages -= 1;
             rain.end_stripe_write(stripe_write);
             raid.settle_room();
-            let may_move = self.flash.traits.levels_wear && raid.may_move(stripe, self.flash.now);
+            let may_move = raid.traits.levels_wear && raid.may_move(stripe, self.flash.now);
             self.flash.counters.flushed += u64::from(written.count_ones());
             if may_move {
                 self.consider_levelling(stripe, written);

@@ -84,8 +84,9 @@ where
 
     #[inline]
     fn gc_locks(&mut self, pool: Pool) {
-        if self.flash.traits.plans_reads {
-            self.up.ftl.tables.planes_of(pool).for_each(|plane| self.replan_reads(plane));
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
+        if raid.traits.plans_reads {
+            ftl.tables.planes_of(pool).for_each(|plane| self.replan_reads(plane));
         }
     }
 

@@ -15,6 +15,7 @@ mod reconstruction;
 mod scrub;
 pub(crate) mod scrubber;
 pub(crate) mod state;
+pub(crate) mod traits;
 
 /// Computing a parity, or a page from its stripe. TTFLASH, section 4.3: "less than 3 us for N <= 8".
 pub(crate) const XOR_NS: Ns = 3_000;

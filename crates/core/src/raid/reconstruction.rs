@@ -55,7 +55,7 @@ where
         let Some(by) = by else { return 0 };
         let timing = &self.flash.device.timing;
         let mean = |times: &[Ns]| times.iter().sum::<Ns>() / times.len() as Ns;
-        let transfers = if self.flash.traits.gc_through_controller { 2 * timing.transfer_page_ns } else { 0 };
+        let transfers = if self.up.ftl.traits.gc_through_controller { 2 * timing.transfer_page_ns } else { 0 };
         let copy = 2 * timing.command_ns + mean(&timing.read_ns) + mean(&timing.program_ns) + transfers;
         let tables = &self.up.ftl.tables;
         let victim = self.up.ftl.gc.of_pool(tables.pool_of(by)).current.map(|current| current.group);
@@ -189,7 +189,8 @@ where
     pub(crate) fn regenerate_unreadable(&mut self, request: u32, op: u32) {
         let sources = self.sources(NONE, op);
         self.flash.counters.regeneration_reads += u64::from(sources.extra.count_ones());
-        if sources.behind > 0 && self.flash.traits.plans_reads {
+        let WithFtl { up: WithRaid { raid, .. }, .. } = &self.up;
+        if sources.behind > 0 && raid.traits.plans_reads {
             self.note_forced_wait(request, sources.behind, true);
         }
         self.rebuild(request, op, op, &sources, true);
@@ -340,7 +341,8 @@ where
             self.requeue_at(op, to);
             self.note_wait(op);
         }
-        if self.flash.traits.plans_reads {
+        let WithFtl { up: WithRaid { raid, .. }, .. } = &self.up;
+        if raid.traits.plans_reads {
             for &(op, arrival, _) in &waiting {
                 // What is read in the place of one may let a GC lock its plane, which asks about others of them.
                 let Op { arrival: now, plane, .. } = self.flash.ops[op as usize];

@@ -10,14 +10,16 @@ use crate::raid::active::{Rain, StripeWrite};
 use crate::raid::job::Job;
 use crate::raid::mover::Levelling;
 use crate::raid::scrubber::Scrubbing;
+use crate::raid::traits::RaidTraits;
 use crate::slab::Slab;
 use crate::stripes::Stripes;
-use crate::traits::Traits;
 use crate::units::Ns;
 
 /// The write buffer, stripes with parity and their moves, bit errors, and scrubbing.
 #[derive(Debug)]
 pub struct Raid {
+    /// What the design makes it do.
+    pub(crate) traits: RaidTraits,
     pub(crate) buffer: WriteBuffer,
     /// Coming flushes whose map entries have been fetched.
     flushes_fetched: u32,
@@ -196,7 +198,7 @@ impl Raid {
     }
 
     /// That of a drive in which nothing is under way.
-    pub(crate) fn new(device: &Device, traits: &Traits, stripes: Option<Stripes>) -> Self {
+    pub(crate) fn new(device: &Device, traits: RaidTraits, stripes: Option<Stripes>) -> Self {
         let mut buffer = WriteBuffer::new(device);
         let rain = stripes.map(|stripes| {
             let pages = buffer.capacity();
@@ -204,6 +206,7 @@ impl Raid {
             Box::new(Rain::new(stripes, device.geometry.planes(), pages))
         });
         Self {
+            traits,
             buffer,
             flushes_fetched: 0,
             rain,

@@ -75,7 +75,8 @@ impl<O: Observer> Drive<O> {
         }
         for &op in late_bound.queues[EMERGENCY].iter().chain(late_bound.queues[EXTERNAL].front()) {
             let from = if let Owner::Gc(plane) = self.flash.ops[op as usize].owner { plane } else { NONE };
-            let page = Unplaced { from, preference: Preference::Any, asking: NONE, confined: !self.flash.traits.gc_across && from != NONE };
+            let page =
+                Unplaced { from, preference: Preference::Any, asking: NONE, confined: !self.up.ftl.traits.gc_across && from != NONE };
             let view = self.seen();
             let mut idle = (0..self.flash.device.geometry.planes()).filter(|&plane| view.die_is_idle(self.flash.die_of(plane)));
             if let Some(plane) = idle.find(|&plane| view.preferred_points(plane, &page).is_some()) {

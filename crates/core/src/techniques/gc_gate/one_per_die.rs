@@ -53,14 +53,13 @@ mod tests {
     use crate::ids::PlaneIx;
     use crate::testkit::Parts;
     use crate::testkit::tiny_device;
-    use crate::traits::Traits;
 
     #[test]
     fn the_plane_with_the_fewest_erased_pages_goes_first_and_alone() {
         let mut device = tiny_device();
         device.geometry.planes_per_die = 2;
         let tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let mut state = Parts::new(&device, tables);
         let ask = |state: &Parts, plane| OnePerDie {}.may_start(state.view(), Pool(plane), Want::Hard);
         state.ftl.tables.take(0, 0, Claimant::Host).unwrap();
         assert_eq!(ask(&state, 1), Gate::Open, "nobody else wants one");

@@ -23,7 +23,7 @@ pub struct Nothing {}
 
 impl GcLock for Nothing {
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-        if !with.traits.late_bound {
+        if !with.late_bound {
             let found = format!(
                 "= \"nothing\" moves pages that have no place until they are programmed, and [place] `policy` = \"{}\" places them before",
                 with.place

@@ -222,7 +222,6 @@ mod tests {
     use super::*;
     use crate::ftl::Claimant;
     use crate::testkit::{tiny_device, tiny_state};
-    use crate::traits::Traits;
 
     #[test]
     fn a_plane_wants_gc_below_the_share_and_not_at_it() {
@@ -270,7 +269,7 @@ mod tests {
         let mut device = tiny_device();
         device.geometry.planes_per_die = 2;
         let tables = crate::ftl::Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = crate::testkit::Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let mut state = crate::testkit::Parts::new(&device, tables);
         let mut trigger = Watermark::new(75.0, 25.0).of(Of::Die);
         trigger.prepare(&device).unwrap();
         let mut take = |state: &mut crate::testkit::Parts, pages: u32| {

@@ -62,7 +62,6 @@ mod tests {
     use crate::ftl::Tables;
     use crate::testkit::Parts;
     use crate::testkit::tiny_device;
-    use crate::traits::Traits;
 
     /// A die of three planes, whose open blocks have so many pages.
     fn state(open: [[u32; 2]; 3]) -> Parts {
@@ -70,7 +69,7 @@ mod tests {
         (device.geometry.channels, device.geometry.planes_per_die) = (1, 3);
         (device.geometry.pages_per_block, device.geometry.blocks_per_plane) = (8, 8);
         let tables = Tables::new(&device.geometry, device.logical_pages(), 2, 1, false);
-        let mut state = Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let mut state = Parts::new(&device, tables);
         for (plane, pages) in (0..).zip(open) {
             for (point, pages) in pages.into_iter().enumerate() {
                 for _ in 0..pages {

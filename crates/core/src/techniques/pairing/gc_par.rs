@@ -91,7 +91,7 @@ impl Pairing for GcPar {
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         let [copyback, ideal] =
             with.gc_programs("whose two pages would both have to be at the offsets of the host's", "whose GC has no operations");
-        let late = Against::policy(with.traits.late_bound, "place", with.place, "whose programs have no plane while they wait", "");
+        let late = Against::policy(with.late_bound, "place", with.place, "whose programs have no plane while they wait", "");
         if let Some(fault) = contradiction("pairing", "policy", "= \"gc_par\"", [copyback, ideal, late]) {
             faults.push(fault);
         } else if self.aligned_blocks && with.write_points < 2 {

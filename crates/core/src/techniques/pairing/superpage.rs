@@ -85,7 +85,7 @@ impl Pairing for SuperpagePrograms {
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-        if with.write_points > 2 && !with.traits.late_bound {
+        if with.write_points > 2 && !with.late_bound {
             let found = format!(
                 "is {}; [pairing] `policy` = \"superpage\" has one for the host and one for GC, so that the planes of a die stay at one offset",
                 with.write_points
@@ -96,12 +96,12 @@ impl Pairing for SuperpagePrograms {
         if planes == 1 || self.gc_programs == GcPrograms::Single {
             return;
         }
-        let (copyback, alone) = (!with.traits.gc_through_controller, with.gate_alone_in_die && !with.traits.gc_across);
+        let (copyback, alone) = (!with.gc_through_controller, with.gate_alone_in_die && with.gc_destination == Reach::Plane);
         let leaves = "= \"drive\", whose pages leave the die that would program them";
         let padded = "which lets one plane of a die collect at a time, and all others would be padded";
         let against = [
             Against::value(copyback, ["gc", "copy"], "= \"copyback\", whose pages never reach the controller", "\"controller\""),
-            Against::value(with.gc_leaves_die, ["gc", "destination"], leaves, "\"plane\", \"die\""),
+            Against::value(with.gc_destination == Reach::Drive, ["gc", "destination"], leaves, "\"plane\", \"die\""),
             Against::policy(alone, "gc_gate", with.gc_gate, padded, ""),
         ];
         let found = format!("= \"all_planes\", on {planes} planes of a die,");

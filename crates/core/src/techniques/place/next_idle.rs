@@ -86,7 +86,7 @@ impl Place for NextIdle {
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         let (start, superpages) =
             ("since GC of single operations has no start", "which assembles superpages of pages that have their planes");
-        let assembles = with.traits.pairing.assembly_ns.is_some();
+        let assembles = with.pairing_traits.assembly_ns.is_some();
         let locks = Against::policy(!with.gc_locks_nothing, "gc_lock", with.gc_lock, "which locks dies that look idle", "\"nothing\"");
         let [copyback, ideal] = with.gc_programs("whose pages stay where they are", "whose GC is no operation");
         let gate = Against::policy(!with.gate_always_open, "gc_gate", with.gc_gate, start, "\"free\", without `start`");

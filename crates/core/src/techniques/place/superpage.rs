@@ -70,7 +70,7 @@ impl Place for Superpage {
             let fault = Fault::new("place", "policy", found).with("geometry", "pages_per_block");
             faults.push(fault.allowed(format!("{} or more", 3 * g.planes_per_die)));
         }
-        if with.traits.pairing.assembly_ns.is_none() {
+        if with.pairing_traits.assembly_ns.is_none() {
             let found = format!("= \"superpage\" fills programs of all planes of a die; [pairing] `policy` is \"{}\"", with.pairing);
             faults.push(Fault::new("place", "policy", found).with("pairing", "policy").allowed("\"superpage\""));
         }
@@ -111,7 +111,6 @@ mod tests {
     use crate::ftl::Tables;
     use crate::testkit::Parts;
     use crate::testkit::tiny_device;
-    use crate::traits::Traits;
 
     /// Two channels of one die of four planes.
     fn device() -> Device {
@@ -123,7 +122,7 @@ mod tests {
     fn state() -> Parts {
         let device = device();
         let tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let mut state = Parts::new(&device, tables);
         (state.ftl.bound, state.ftl.gc_bound) = (vec![0; 8], vec![0; 8]);
         state
     }

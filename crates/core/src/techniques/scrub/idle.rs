@@ -77,8 +77,8 @@ impl Scrub for Idle {
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         let ecc = "= \"controller\", with which every copied page passes the ECC";
         let against = [
-            Against::value(with.traits.gc_through_controller, ["gc", "copy"], ecc, "\"copyback\""),
-            Against::value(with.traits.gc_ideal, ["gc", "ideal"], "= true, which copies nothing on the flash", "false"),
+            Against::value(with.gc_through_controller, ["gc", "copy"], ecc, "\"copyback\""),
+            Against::value(with.gc_ideal, ["gc", "ideal"], "= true, which copies nothing on the flash", "false"),
         ];
         contradiction("scrub", "policy", "= \"idle\"", against).into_iter().for_each(|fault| faults.push(fault));
     }

@@ -90,7 +90,7 @@ impl Victim for QueueMatch {
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-        if !with.traits.pairing.with_gc {
+        if !with.pairing_traits.with_gc {
             let found = format!(
                 "\"queue_match\" finds partners for operations of GCs, and [pairing] `policy` = \"{}\" makes none of them",
                 with.pairing
@@ -108,7 +108,6 @@ mod tests {
     use crate::observe::TrafficClass;
     use crate::testkit::tiny_device;
     use crate::testkit::{Parts, kept};
-    use crate::traits::Traits;
 
     /// Two planes with three closed blocks each, in which the even logical pages are plane 0's. Of plane 0's blocks some offsets are
     /// stale; reads of plane 1 wait for pages at some offsets.
@@ -116,7 +115,7 @@ mod tests {
         let mut device = tiny_device();
         (device.geometry.channels, device.geometry.planes_per_die) = (1, 2);
         let tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let mut state = Parts::new(&device, tables);
         for index in 0..12 {
             for plane in 0..2 {
                 let ppn = state.ftl.tables.take(plane, 0, Claimant::Host).unwrap();

@@ -1,0 +1,18 @@
+//! What a design makes the flash do.
+
+/// What a design makes the flash do, for as long as the drive is there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FlashTraits {
+    /// Waiting operations may join one that starts.
+    pub pairs: bool,
+    /// Those of the host may join those of GC. Then reads of GCs are asked about too.
+    pub pairs_with_gc: bool,
+    /// Programs have no place until they are issued, and GC is single operations.
+    pub late_bound: bool,
+    /// Programs of a die wait for those of its other planes.
+    pub assembles: bool,
+    /// So do those of GCs, which then lock their die and channels together.
+    pub assembles_gc: bool,
+    /// `suspend` may answer that something makes way.
+    pub suspends: bool,
+}
