@@ -5,10 +5,10 @@
 use crate::commands::{Command, CommandKind};
 use crate::context::Context;
 pub use crate::context::Firmware;
-use crate::counters::Counters;
 use crate::crash::power::{PowerError, Recovery};
 use crate::design::{Design, pages_of_tables};
 use crate::device::Device;
+use crate::drive::counters::{Counters, FtlCounters, HostCounters};
 use crate::drive::traits::Traits;
 use crate::event::Queue;
 use crate::flash::Flash;
@@ -32,6 +32,7 @@ use crate::units::Ns;
 use thiserror::Error;
 use tinytail_config::{ConfigError, counted};
 
+pub mod counters;
 mod traits;
 
 /// Why a command was refused.
@@ -157,19 +158,20 @@ impl<O: Observer> Drive<O> {
     }
 
     /// How often things happened.
-    pub fn counters(&self) -> &Counters {
-        &self.flash.counters
+    #[inline]
+    pub fn counters(&self) -> Counters {
+        let Self { flash, up: WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. }, .. } = self;
+        let (host, buffer, raid) = (host.counters, raid.buffer.counters, raid.counters);
+        Counters { host, buffer, raid, gc: ftl.gc.counters, ftl: ftl.counters, flash: flash.counters }
     }
 
     /// Starts counting anew, as after warming up.
     pub fn reset_counters(&mut self) {
         self.flash.reset_counters();
-        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        let WithFtl { ftl, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &mut self.up;
+        (ftl.counters, host.counters) = (FtlCounters::default(), HostCounters::default());
         ftl.gc.count_from(self.flash.now);
-        if let Some(rain) = &mut raid.rain {
-            rain.forget_violations();
-            self.flash.counters.moved_stripes_max = rain.stripes().table_entries().into();
-        }
+        raid.reset_counters();
     }
 
     /// The first GCs that started while another of their group was under way, at most `VIOLATIONS_KEPT`, since counting began.
@@ -227,7 +229,8 @@ impl<O: Observer> Drive<O> {
 
     /// Completed flash operations that the host waited for, and completed requests: a number that grows while a run gets on.
     pub fn progress(&self) -> u64 {
-        self.flash.counters.host_operations + self.flash.counters.completed
+        let WithFtl { ftl, up: WithRaid { up: WithHost { host, .. }, .. }, .. } = &self.up;
+        ftl.counters.host_operations + host.counters.completed
     }
 
     /// Gives the drive a command at time `now`. Events up to then are handled first; a time in the drive's past is clamped to

@@ -246,8 +246,7 @@ impl Series {
         let erased = (0..planes).map(|plane| view.tables().erased_groups(view.tables().pool_of(plane)));
         let (min, sum) = erased.fold((u32::MAX, 0u64), |(min, sum), blocks| (min.min(blocks), sum + u64::from(blocks)));
         let free = FreeBlocks { min, mean_sum: sum as f64 / f64::from(planes), looks: 1 };
-        let counters = view.counters();
-        self.end_window(free, Work { host_pages: counters.host_pages, gc_pages: counters.gc_pages, gcs: counters.gcs });
+        self.end_window(free, Work { host_pages: view.host_pages(), gc_pages: view.gc_pages(), gcs: view.gcs() });
         self.go_to(view.now());
     }
 

@@ -166,7 +166,7 @@ fn steady(name: &str, design: &str, control: &Control) -> Result<Case, RunError>
     control.enter(Phase::Running, REQUESTS);
     let (timed, _) = steady.play(1, REQUESTS, None, control)?;
     let Steady { mut drive, workload, context } = steady;
-    let counters = *drive.counters();
+    let counters = drive.counters();
     let mut batch: Vec<Arrival> = Vec::new();
     let mut source = workload.source(3, &context, Some(REQUESTS))?;
     let start = thread_cpu_seconds();
@@ -178,12 +178,12 @@ fn steady(name: &str, design: &str, control: &Control) -> Result<Case, RunError>
     let floor = thread_cpu_seconds() - start;
     Ok(Case {
         requests_per_cpu_second: Some(REQUESTS as f64 / timed),
-        ns_per_event: Some(timed * 1e9 / counters.events as f64),
+        ns_per_event: Some(timed * 1e9 / counters.flash.events as f64),
         floor_ratio: Some(timed / floor),
         write_amplification: write_amplification(&counters),
         detail: format!(
             "{design} on ttflash-256g, full; {REQUESTS} requests, {} events, {mapped} pages of the floor mapped",
-            counters.events
+            counters.flash.events
         ),
         ..Case::named(name)
     })
@@ -215,7 +215,7 @@ fn log(folder: &Path, control: &Control) -> Result<Case, RunError> {
         let path = folder.join("log.parquet");
         let log = Log::create(&path.to_string_lossy())?;
         let (cpu, wall) = steady.play(seed, REQUESTS / SLICES, Some(log), control)?;
-        events += steady.drive.counters().events;
+        events += steady.drive.counters().flash.events;
         let waited = Instant::now();
         if let Some(log) = steady.drive.observer_mut().take_log() {
             let note = log.finish(Vec::new());
@@ -230,7 +230,7 @@ fn log(folder: &Path, control: &Control) -> Result<Case, RunError> {
         ns_per_event: Some(logged.0 * 1e9 / events as f64),
         log_cpu_ratio: Some(plain.0 / logged.0),
         log_wall_ratio: Some(plain.1 / logged.1),
-        write_amplification: write_amplification(steady.drive.counters()),
+        write_amplification: write_amplification(&steady.drive.counters()),
         detail: format!(
             "{design} on ttflash-256g, full; {REQUESTS} requests with log and as many without, in {SLICES} slices each; {:.1} bytes a request",
             bytes as f64 / REQUESTS as f64
@@ -297,12 +297,12 @@ fn played(name: &str, device: &Device, design: &str, said: &str, requests: u64, 
     let mut steady = Steady::prepare(device, catalog::design(design)?, requests / 10, control)?;
     control.enter(Phase::Running, requests);
     let (timed, _) = steady.play(1, requests, None, control)?;
-    let counters = *steady.drive.counters();
+    let counters = steady.drive.counters();
     Ok(Case {
         requests_per_cpu_second: Some(requests as f64 / timed),
-        ns_per_event: Some(timed * 1e9 / counters.events as f64),
+        ns_per_event: Some(timed * 1e9 / counters.flash.events as f64),
         write_amplification: write_amplification(&counters),
-        detail: format!("{design} on {said}; {requests} requests, {} events", counters.events),
+        detail: format!("{design} on {said}; {requests} requests, {} events", counters.flash.events),
         ..Case::named(name)
     })
 }

@@ -18,10 +18,10 @@ pub use space::ErasedNote;
 pub(crate) use space::erased_pages;
 use std::collections::BTreeMap;
 use tinytail_config::counted;
-use tinytail_core::counters::{Counters, Reported};
 use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
+use tinytail_core::drive::counters::Counters;
 use tinytail_core::precondition::Aged;
 use tinytail_core::units::{Ns, SECOND};
 use tinytail_metrics::distribution::Distribution;
@@ -345,7 +345,7 @@ pub struct Outcome {
 
 /// The counters that may stand under `techniques`, each with what it counts.
 fn techniques_schema(_: &mut SchemaGenerator) -> Schema {
-    let counters = Reported::all().map(|counter| {
+    let counters = Counters::default().reported().map(|counter| {
         let pattern = format!("^{}$", counter.name.replace('*', "[^:]+"));
         (pattern, json!({ "type": "integer", "minimum": 0, "description": counter.meaning }))
     });
@@ -418,14 +418,14 @@ const VIOLATIONS_LISTED: usize = 10;
 const VIOLATIONS_IN_RESULTS: usize = 1000;
 
 fn gc_times(counters: &Counters) -> Option<GcTimes> {
-    let mean = |ns: u64| ns as f64 / 1e3 / counters.gcs as f64;
-    (counters.gc_ns > 0).then(|| GcTimes {
-        mean_us: mean(counters.gc_ns),
-        max_us: counters.gc_ns_max as f64 / 1e3,
-        turn_max_us: counters.gc_turn_ns_max as f64 / 1e3,
-        copy_mean_us: mean(counters.gc_copy_ns),
-        gate_wait_mean_us: mean(counters.gate_wait_ns),
-        gate_wait_max_us: counters.gate_wait_ns_max as f64 / 1e3,
+    let mean = |ns: u64| ns as f64 / 1e3 / counters.gc.gcs as f64;
+    (counters.gc.took_ns > 0).then(|| GcTimes {
+        mean_us: mean(counters.gc.took_ns),
+        max_us: counters.gc.took_ns_max as f64 / 1e3,
+        turn_max_us: counters.gc.turn_ns_max as f64 / 1e3,
+        copy_mean_us: mean(counters.gc.copy_ns),
+        gate_wait_mean_us: mean(counters.gc.gate_wait_ns),
+        gate_wait_max_us: counters.gc.gate_wait_ns_max as f64 / 1e3,
     })
 }
 
@@ -444,21 +444,21 @@ fn rotation_notes<M: Measures>(drive: &Drive<M>, start: u64) -> Vec<String> {
     }
     let (counters, violations) = (drive.counters(), drive.violations());
     let mut notes = Vec::new();
-    if counters.gcs_overlapping > 0 {
+    if counters.raid.gcs_overlapping > 0 {
         let times = violations.iter().take(VIOLATIONS_LISTED);
         let times: Vec<String> =
             times.map(|violation| format!("{:.6} s (plane {})", (violation.at - start) as f64 / SECOND as f64, violation.plane)).collect();
-        let more = if counters.gcs_overlapping > VIOLATIONS_LISTED as u64 { ", and more" } else { "" };
+        let more = if counters.raid.gcs_overlapping > VIOLATIONS_LISTED as u64 { ", and more" } else { "" };
         notes.push(format!(
             "{} started while another of the group was under way, since a plane ran out of space: at {}{more}",
-            counted(counters.gcs_overlapping, "GC"),
+            counted(counters.raid.gcs_overlapping, "GC"),
             times.join(", ")
         ));
     }
-    if counters.space_blocked > 0 {
+    if counters.flash.space_blocked > 0 {
         notes.push(format!(
             "{} waited for an erased page while at most one GC ran in each group: writes came faster than rotation frees space",
-            counted(counters.space_blocked, "program")
+            counted(counters.flash.space_blocked, "program")
         ));
     }
     notes
@@ -468,7 +468,7 @@ fn rotation_notes<M: Measures>(drive: &Drive<M>, start: u64) -> Vec<String> {
 fn victim_gain_pages(device: &Device, aged: &Aged, counters: &Counters) -> f64 {
     let pages = f64::from(device.geometry.pages_per_block);
     let before = pages * (1.0 - f64::from(aged.victim_valid_permille) / 1000.0);
-    let now = if counters.erases == 0 { 0.0 } else { pages - counters.gc_pages as f64 / counters.erases as f64 };
+    let now = if counters.gc.erases == 0 { 0.0 } else { pages - counters.gc.pages as f64 / counters.gc.erases as f64 };
     before.max(now)
 }
 
@@ -481,7 +481,7 @@ pub(crate) fn outcome<M: Measures>(
     figures: Figures,
 ) -> Outcome {
     let metrics = drive.observer().metrics();
-    let counters = drive.counters();
+    let counters = &drive.counters();
     let per_plane = f64::from(device.geometry.pages_per_plane());
     let requests = metrics.requests();
     let rate = |count: u64, per: f64| (count > 0 && per > 0.0).then(|| count as f64 / per);
@@ -492,7 +492,7 @@ pub(crate) fn outcome<M: Measures>(
     let (gc_unit, unit_planes) = if drive.design().triggers_by_die() { ("die", device.geometry.planes_per_die) } else { ("plane", 1) };
     let kept_pages = drive.view().tables().pages_kept().max(drive.design().urgent_pages(device));
     let kept_pages = u64::from(kept_pages) * u64::from(device.geometry.planes());
-    let mut erased = ErasedNote::new(figures.erased_then, erased_pages(drive), counters.host_pages, kept_pages, simulated_seconds);
+    let mut erased = ErasedNote::new(figures.erased_then, erased_pages(drive), counters.ftl.host_pages, kept_pages, simulated_seconds);
     let trigger_pages = drive.design().trigger_pages(device);
     let at_trigger = trigger_pages.map_or(u64::MAX, |pages| u64::from(pages) * u64::from(device.geometry.planes()));
     let gc_units = GcUnits {
@@ -503,11 +503,11 @@ pub(crate) fn outcome<M: Measures>(
     };
     let before = &figures.before;
     let then = at_trigger.min(before.erased);
-    let host_pages = before.counters.host_pages + counters.host_pages;
+    let host_pages = before.counters.ftl.host_pages + counters.ftl.host_pages;
     let all_seconds = (drive.now() - before.start) as f64 / SECOND as f64;
     let mut erased_since_ageing = ErasedNote::new(then, erased.end_pages, host_pages, kept_pages, all_seconds);
     let warming_up = Decline { pages: then.saturating_sub(erased.start_pages), seconds: all_seconds - simulated_seconds };
-    if warming_up.pages as f64 > gc_units.chance_pages(before.counters.host_pages) {
+    if warming_up.pages as f64 > gc_units.chance_pages(before.counters.ftl.host_pages) {
         let stall = warming_up.seconds_for(erased.end_pages.saturating_sub(kept_pages));
         for note in [&mut erased, &mut erased_since_ageing] {
             note.stall_seconds = note.stall_seconds.map(|own| own.min(stall));
@@ -553,10 +553,10 @@ pub(crate) fn outcome<M: Measures>(
         throughput,
         queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
         write_amplification: write_amplification(counters),
-        erases: counters.erases,
+        erases: counters.gc.erases,
         erased,
         gc,
-        gc_count: counters.gcs,
+        gc_count: counters.gc.gcs,
         gc_times: gc_times(counters),
         host_waits,
         bursts: figures.bursts,
@@ -575,10 +575,10 @@ pub(crate) fn outcome<M: Measures>(
         event_hash: format!("{:016x}", drive.event_hash()),
         requests_per_cpu_second: rate(requests, figures.cpu_seconds),
         cpu_seconds: figures.cpu_seconds,
-        ns_per_event: (counters.events > 0).then(|| figures.cpu_seconds * 1e9 / counters.events as f64),
-        events: counters.events,
+        ns_per_event: (counters.flash.events > 0).then(|| figures.cpu_seconds * 1e9 / counters.flash.events as f64),
+        events: counters.flash.events,
         simulated_seconds: seconds(drive.now() - figures.start),
-        unmapped_read_pages: counters.unmapped_reads,
+        unmapped_read_pages: counters.host.unmapped_reads,
         verified_page_reads: drive.verified(),
         partial: figures.partial,
         stuck: figures.stuck,
@@ -645,23 +645,23 @@ pub(crate) fn slots_proposed(workload: &Workload, device: &Device) -> Option<u32
 
 /// Pages programmed for whatever purpose.
 fn programmed_pages(counters: &Counters) -> u64 {
-    counters.host_pages
-        + counters.gc_pages
-        + counters.padded_pages
-        + counters.parity_pages
-        + counters.scrub_rewrites
-        + counters.levelled_pages
+    counters.ftl.host_pages
+        + counters.gc.pages
+        + counters.ftl.padded_pages
+        + counters.raid.parity_pages
+        + counters.raid.scrub_rewrites
+        + counters.raid.levelled_pages
 }
 
 /// Pages programmed for each page programmed for the host.
 pub fn write_amplification(counters: &Counters) -> Option<f64> {
-    (counters.host_pages > 0).then(|| programmed_pages(counters) as f64 / counters.host_pages as f64)
+    (counters.ftl.host_pages > 0).then(|| programmed_pages(counters) as f64 / counters.ftl.host_pages as f64)
 }
 
 /// Percent of the planes of a die that work during GC: the GC's own all the time, others while something of theirs has joined it.
 fn plane_utilization(counters: &Counters, device: &Device) -> Option<f64> {
-    let whole = u64::from(device.geometry.planes_per_die) * counters.gc_locked_ns;
-    (whole > 0).then(|| (counters.gc_locked_ns + counters.paired_gc_ns) as f64 * 100.0 / whole as f64)
+    let whole = u64::from(device.geometry.planes_per_die) * counters.gc.locked_ns;
+    (whole > 0).then(|| (counters.gc.locked_ns + counters.flash.paired_gc_ns) as f64 * 100.0 / whole as f64)
 }
 
 fn seconds(ns: Ns) -> f64 {
@@ -673,7 +673,7 @@ fn throughput<M: Measures>(drive: &Drive<M>, device: &Device) -> Throughput {
     let (span, bytes) = (metrics.span(), metrics.bytes());
     let busy = drive.view().die_busy_ns();
     // Without a link, RAM serves the host in no time, which is no speed.
-    let by_flash = device.host.link_mb_per_s.is_some() || drive.counters().host_operations > 0;
+    let by_flash = device.host.link_mb_per_s.is_some() || drive.counters().ftl.host_operations > 0;
     let busy_ns = (busy as f64 / f64::from(device.geometry.dies())).max(device.host.link_ns(bytes) as f64);
     Throughput {
         requests: span.requests,
@@ -690,5 +690,5 @@ fn throughput<M: Measures>(drive: &Drive<M>, device: &Device) -> Throughput {
 
 /// How often each technique and mechanism acted.
 fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
-    Reported::all().map(|counter| (counter.named(|interface| design.named(interface)), counter.count(counters))).collect()
+    counters.reported().map(|counter| (counter.named(|interface| design.named(interface)), counter.count)).collect()
 }

@@ -297,8 +297,8 @@ impl<'a> Watch<'a> {
                 "One of them, a write, has been in the device for {:.1} s of simulated time while others went on; erases and programs were \
                  suspended {}, and blocks erased {}.",
                 waited as f64 / SECOND as f64,
-                counted(counters.suspensions, "time"),
-                counted(counters.erases, "time")
+                counted(counters.flash.suspensions, "time"),
+                counted(counters.gc.erases, "time")
             ))
         })
     }

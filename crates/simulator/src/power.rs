@@ -311,7 +311,7 @@ pub fn cut_power(spec: &PowerSpec, control: &Control) -> Result<PowerOutcome, Ru
     let failed = |what: String| RunError::Failed(format!("{}: {what}", spec.design));
     let buffer_pages = u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes);
     let collects = drive.design().gc_trigger.name() != "never";
-    let is_warm = |drive: &Drive<Metrics>| drive.counters().flushed >= buffer_pages && (drive.counters().erases > 0 || !collects);
+    let is_warm = |drive: &Drive<Metrics>| drive.counters().buffer.flushed >= buffer_pages && (drive.counters().gc.erases > 0 || !collects);
     for _ in 0..WARM_UP_EVENTS_MAX {
         if is_warm(&drive) || control.is_cancelled() {
             break;
@@ -347,7 +347,7 @@ pub fn cut_power(spec: &PowerSpec, control: &Control) -> Result<PowerOutcome, Ru
         device: device.name.clone(),
         design: spec.design.clone(),
         cuts: recoveries.len() as u64,
-        completed: drive.counters().completed,
+        completed: drive.counters().host.completed,
         requests_cut_off: sum(|recovery| recovery.requests_lost),
         pages_read_back: read_back(|read_back| read_back.pages),
         lost: read_back(|read_back| read_back.lost),

@@ -243,7 +243,7 @@ fn run_with<M: Measures>(
     if let Ending::Unread(why) = ending {
         return Err(RunError::Failed(why));
     }
-    let before = Before { counters: *drive.counters(), ..before };
+    let before = Before { counters: drive.counters(), ..before };
     drive.reset_counters();
     let start = drive.now();
     let erases_then = erases_so_far(&drive);
@@ -407,7 +407,7 @@ fn warm<M: Measures>(
         return Ok((Ending::Complete, "none: no write buffer to fill".into(), None));
     }
     let mut streams = workload.streams(spec.seed ^ 0x5bd1_e995, context, requests)?;
-    let ending = play_streams(drive, &mut streams, start, control, |drive| drive.counters().flushed >= buffer);
+    let ending = play_streams(drive, &mut streams, start, control, |drive| drive.counters().buffer.flushed >= buffer);
     let or_end = requests.map_or("the workload's end".into(), |requests| counted(requests, "request"));
     let warm_up = format!("other requests of the workload until {} were flushed, or {or_end}", counted(buffer, "page"));
     Ok((ending, warm_up, None))
@@ -464,7 +464,7 @@ fn stuck_message<M: Measures>(drive: &Drive<M>, why: &str, spec: &Spec, workload
     };
     let remedy = if drive.design().gc_trigger.name() == "never" {
         "GC never starts in this design, so the drive ran out of erased pages; `ideal-gc` is the overlay with ideal (zero-cost) GC.".into()
-    } else if let Some(suspend) = stalling.filter(|_| drive.counters().suspensions > 0) {
+    } else if let Some(suspend) = stalling.filter(|_| drive.counters().flash.suspensions > 0) {
         format!("Reads suspend erases without end under `{suspend}`; with the overlay `t-es` in its place, erases come to their end.")
     } else if drive.oldest_write().is_some_and(|since| drive.now() - since > spec.write_stall_s * SECOND) {
         let longer_s = (spec.write_stall_s * 10).min(WRITE_STALL_S_MAX);

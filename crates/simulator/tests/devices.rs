@@ -301,12 +301,12 @@ fn saturated(device: &Device, kind: CommandKind, multi_plane: bool, expected: f6
             outstanding -= done.drain(..).len() as u64;
         }
         if request == requests / 2 {
-            half = (drive.counters().host_operations, drive.now());
+            half = (drive.counters().ftl.host_operations, drive.now());
         }
         drive.submit(drive.now(), Command { kind, sector: request * u64::from(sectors), sectors, critical: false }).unwrap();
         outstanding += 1;
     }
-    ((drive.counters().host_operations - half.0) * page_bytes) as f64 * 1e9 / (drive.now() - half.1) as f64
+    ((drive.counters().ftl.host_operations - half.0) * page_bytes) as f64 * 1e9 / (drive.now() - half.1) as f64
 }
 
 /// What is left of a sequential stream of reads with cache registers if all dies read pages of one class at the same time: the

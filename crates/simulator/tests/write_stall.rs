@@ -66,7 +66,7 @@ fn ending(overlay: &str, write_stall_s: u64) -> (Ending, u64) {
     let control = Control::default();
     control.set_write_stall_s(write_stall_s);
     let ending = play_streams(&mut drive, &mut Streams { streams, requests: u64::MAX }, 0, &control, |_| false);
-    (ending, drive.counters().erases)
+    (ending, drive.counters().gc.erases)
 }
 
 #[test]

@@ -1,3 +1,4 @@
 //! The write buffer.
 
+pub(crate) mod counters;
 pub(crate) mod write_buffer;

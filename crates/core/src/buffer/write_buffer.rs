@@ -5,6 +5,7 @@
 
 use crate::attribution::parts::Attribution;
 use crate::attribution::slot_waits::{Holder, SlotWaits};
+use crate::buffer::counters::BufferCounters;
 use crate::device::Device;
 use crate::ids::{Lpn, NONE};
 use crate::slab::{Keyed, Node, Order};
@@ -48,17 +49,6 @@ impl WaitingWrite {
     }
 }
 
-/// What became of a page offered to the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Insert {
-    /// It took a free entry.
-    Added(u32),
-    /// It joined the entry that the page already had.
-    Merged(u32),
-    /// No entry is free.
-    Full,
-}
-
 /// What became of a page in the buffer that the host gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dropped {
@@ -80,6 +70,7 @@ const BUCKETS_PER_PAGE: usize = 4;
 /// The write buffer.
 #[derive(Debug)]
 pub(crate) struct WriteBuffer {
+    pub counters: BufferCounters,
     capacity: u32,
     flush_above: u32,
     entries: Keyed<Sectors>,
@@ -106,6 +97,7 @@ impl WriteBuffer {
     pub fn new(device: &Device) -> Self {
         let capacity = (u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.unit_bytes())) as u32;
         Self {
+            counters: BufferCounters::default(),
             capacity,
             flush_above: (u64::from(capacity) * u64::from(device.ram.flush_above_percent) / 100) as u32,
             entries: Keyed::new(capacity as usize, capacity as usize * BUCKETS_PER_PAGE),
@@ -264,23 +256,24 @@ impl WriteBuffer {
         self.entries.prefetch(lpn);
     }
 
-    /// Writes sectors of a page.
-    pub fn insert(&mut self, lpn: Lpn, sectors: u64) -> Insert {
+    /// Writes sectors of a page, to the entry that it has already or to a free one; nothing if there is none. Returns the entry.
+    pub fn insert(&mut self, lpn: Lpn, sectors: u64) -> Option<u32> {
         if let Some(index) = self.entries.find(lpn) {
             self.entries[index].item.dirty |= sectors;
             if !self.is_in_flight(index) {
                 self.entries.unlink(&mut self.written, index);
                 self.link_newest(index);
             }
-            return Insert::Merged(index);
+            self.counters.merged += 1;
+            return Some(index);
         }
         if self.occupied() >= self.room {
             self.closed = true;
-            return Insert::Full;
+            return None;
         }
         let index = self.entries.insert(lpn, Sectors { dirty: sectors, flight: 0 });
         self.link_newest(index);
-        Insert::Added(index)
+        Some(index)
     }
 
     /// The entry to flush next, marked as in flight, while occupancy beyond what is in flight exceeds the threshold.
@@ -341,6 +334,7 @@ impl WriteBuffer {
         if let Some(attribution) = attribution {
             self.explain(assembled, attribution);
         }
+        self.counters.flushed += 1;
         self.in_flight -= 1;
         let entry = &mut self.entries[index].item;
         entry.flight = 0;
@@ -443,17 +437,17 @@ mod tests {
     fn the_flush_begins_above_the_threshold_with_the_page_written_longest_ago() {
         let mut buffer = buffer(5, 80);
         for lpn in [3, 4, 5, 6] {
-            assert!(matches!(buffer.insert(lpn, 0xff), Insert::Added(_)));
+            assert!(buffer.insert(lpn, 0xff).is_some());
         }
-        assert!(matches!(buffer.insert(3, 0xff), Insert::Merged(_)));
+        assert_eq!((buffer.insert(3, 0xff), buffer.counters.merged), (buffer.find(3).map(|(index, _)| index), 1));
         assert_eq!(buffer.next_flush(), None, "four of five pages are 80 %, not above");
         buffer.insert(7, 0xff);
         let index = buffer.next_flush().unwrap();
         assert_eq!(buffer.entry(index).lpn, 4, "page 3 was written again");
         assert_eq!(buffer.next_flush(), None, "what is in flight counts as gone");
-        assert_eq!(buffer.insert(8, 0xff), Insert::Full);
+        assert_eq!(buffer.insert(8, 0xff), None);
         assert!(buffer.flushed(index, false, None));
-        assert!(matches!(buffer.insert(8, 0xff), Insert::Added(_)));
+        assert!(buffer.insert(8, 0xff).is_some());
     }
 
     #[test]
@@ -481,7 +475,7 @@ mod tests {
         let mut buffer = buffer(1, 0);
         buffer.insert(9, 0b0011);
         let index = buffer.next_flush().unwrap();
-        assert_eq!(buffer.insert(9, 0b0100), Insert::Merged(index));
+        assert_eq!(buffer.insert(9, 0b0100), Some(index));
         assert_eq!(buffer.find(9), Some((index, 0b0111)));
         assert!(!buffer.flushed(index, false, None));
         assert_eq!(buffer.find(9), Some((index, 0b0100)));
@@ -505,7 +499,7 @@ mod tests {
         assert_eq!(buffer.drop_page(9), Dropped::InFlight(17));
         assert_eq!(buffer.find(9), Some((index, 0)), "the entry is taken, and has nothing");
         // What is written now waits for that program like any sector written in flight.
-        assert_eq!(buffer.insert(9, 0b1000), Insert::Merged(index));
+        assert_eq!(buffer.insert(9, 0b1000), Some(index));
         assert!(!buffer.flushed(index, false, None));
         assert_eq!(buffer.find(9), Some((index, 0b1000)));
         assert_eq!(buffer.drop_page(8), Dropped::Freed);
@@ -524,7 +518,7 @@ mod tests {
                 let flights: Vec<u32> = buffer.taken().into_iter().filter(|&index| buffer.is_in_flight(index)).collect();
                 match what {
                     0 | 1 if asked.is_none() => {
-                        if buffer.insert(lpn, 1) == Insert::Full {
+                        if buffer.insert(lpn, 1).is_none() {
                             buffer.wait(WaitingWrite { request: 0, next_lpn: lpn, last_lpn: lpn + 1, since: 0 });
                             while buffer.next_foreground_flush(0).is_some() {}
                             asked = Some(lpn);
@@ -543,7 +537,7 @@ mod tests {
                         buffer.stop_waiting(0);
                         asked = None;
                     } else {
-                        prop_assert_eq!(buffer.insert(lpn, 1), Insert::Full);
+                        prop_assert_eq!(buffer.insert(lpn, 1), None);
                         prop_assert_eq!(buffer.next_foreground_flush(0), None);
                     }
                 }

@@ -262,7 +262,8 @@ impl<O: Observer> Drive<O> {
         let found = tables.recover(durable, fault == Some(Fault::FirstCopy), stripes.as_mut());
         self.flash = self.flash.after_power_loss();
         let gc = self.up.ftl.gc.after_power_loss(&self.flash, &tables);
-        self.up.ftl = Ftl::new(&self.flash, self.up.ftl.traits, tables, gc, thresholds);
+        let Ftl { traits, counters, .. } = self.up.ftl;
+        self.up.ftl = Ftl { counters, ..Ftl::new(&self.flash, traits, tables, gc, thresholds) };
         self.queue = Queue::with_slots(self.flash.slots());
         self.timers.clear();
         let WithFtl { ftl, oracle, up: WithRaid { raid, up: WithHost { host, .. } } } = &mut self.up;

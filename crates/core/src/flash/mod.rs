@@ -5,12 +5,12 @@
 //! operation claim die and channel, array time claims the die. A channel that nobody awaits is released without an event.
 
 use crate::attribution::parts::{CHANNEL_IDLE, TRAFFIC_CLASSES, TrafficClass};
-use crate::counters::Counters;
 use crate::device::Device;
 use crate::event::{EventHash, Queue};
 use crate::flash::ask::Candidate;
 use crate::flash::attribution::{Latencies, Used};
 use crate::flash::bus::Channel;
+use crate::flash::counters::FlashCounters;
 use crate::flash::die::{Die, OperationProgress, Phase, PlaneQueues};
 use crate::flash::multi_plane::Partners;
 use crate::flash::op::{Class, Op, OpKind, Owner};
@@ -25,6 +25,7 @@ pub mod ask;
 pub(crate) mod attribution;
 pub(crate) mod bus;
 mod channel;
+pub(crate) mod counters;
 pub(crate) mod die;
 mod dispatch;
 mod line;
@@ -82,7 +83,7 @@ pub struct Flash {
     /// What dies and channels have done so far.
     used: Used,
     arrivals: u64,
-    pub(crate) counters: Counters,
+    pub(crate) counters: FlashCounters,
     pub(crate) hash: EventHash,
     /// What the design makes it do.
     pub(crate) traits: FlashTraits,
@@ -144,7 +145,7 @@ impl Flash {
             latencies: Latencies::with_capacity(1024),
             used: Used::NONE,
             arrivals: 0,
-            counters: Counters::default(),
+            counters: FlashCounters::default(),
             hash: EventHash::default(),
             traits,
             free: 0,

@@ -1,10 +1,10 @@
 //! What the firmware may look at in the flash, and set.
 
 use crate::attribution::parts::{Attribution, TrafficClass};
-use crate::counters::Counters;
 use crate::event::EXTRA_SLOTS;
 use crate::flash::Flash;
 use crate::flash::bus::Channel;
+use crate::flash::counters::FlashCounters;
 use crate::flash::die::{Die, PlaneQueues};
 use crate::flash::line::linked;
 use crate::flash::op::{CLASSES, Class};
@@ -54,7 +54,7 @@ impl Flash {
 
     /// Starts counting anew.
     pub(crate) fn reset_counters(&mut self) {
-        self.counters = Counters::default();
+        self.counters = FlashCounters::default();
         self.die_busy_then = self.die_busy_ns();
     }
 

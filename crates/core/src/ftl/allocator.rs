@@ -143,7 +143,7 @@ where
             let takes = |&point: &usize| tables.can_take(sibling, point, Claimant::Host) && tables.next_offset(sibling, point) == offset;
             (0..tables.write_points(sibling)).any(|point| takes(&point))
         });
-        self.flash.counters.gcs_level += u64::from(is_level);
+        self.up.ftl.gc.counters.gcs_level += u64::from(is_level);
     }
 
     /// The write point at which a waiting program could join `lead`.
@@ -182,7 +182,7 @@ where
         let point = self.point_for_partner(&entry, lead).expect("the point that the offset was read from");
         while self.up.ftl.traits.aligns && self.up.ftl.tables.next_offset(entry.plane, point) < lead.offset {
             assert!(self.up.ftl.tables.pad(entry.plane, point, Claimant::Host), "a block that has the page at the offset has those before");
-            let counters = &mut self.flash.counters;
+            let counters = &mut self.up.ftl.counters;
             counters.skipped_pages += 1;
             counters.padded_pages += 1;
             counters.padded_for_gc += 1;
@@ -262,7 +262,7 @@ where
     /// Counts the page that a program takes.
     fn note_page(&mut self, op: u32, write_point: usize, offset: u32) {
         let fast = u64::from(self.flash.device.program_rank(offset) == 0);
-        let counters = &mut self.flash.counters;
+        let counters = &mut self.up.ftl.counters;
         counters.pages_spread += u64::from(write_point > OF_GC);
         match self.flash.ops[op as usize].owner {
             Owner::Gc(_) => counters.fast_pages_gc += fast,
@@ -274,7 +274,7 @@ where
     pub(super) fn note_preference(&mut self, op: u32, preference: Option<Preference>, offset: u32) {
         let (rank, slowest) = (self.flash.device.program_rank(offset), self.flash.device.program_rank_max());
         let entry = &self.flash.ops[op as usize];
-        let counters = &mut self.flash.counters;
+        let counters = &mut self.up.ftl.counters;
         if entry.is_critical() {
             counters.critical_pages += 1;
             counters.critical_pages_fast += u64::from(rank == 0);

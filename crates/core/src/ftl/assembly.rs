@@ -171,7 +171,7 @@ where
         let dies = (0..self.flash.device.geometry.dies()).filter(|&die| pages(die) > 0);
         let Some(die) = dies.max_by_key(|&die| (takes(die), pages(die), Reverse(die))) else { return };
         *self.assembly_until(die, false) = self.flash.now;
-        self.flash.counters.padded_for_room += 1;
+        self.up.ftl.counters.padded_for_room += 1;
         self.assemble(die);
         self.try_start(die);
     }
@@ -193,7 +193,7 @@ where
         }
         let planes = self.planes_of(die);
         let point = self.up.ftl.tables.usual_point(lead, for_gc);
-        let before = self.flash.counters.padded_pages;
+        let before = self.up.ftl.counters.padded_pages;
         let offset = planes.clone().map(|plane| self.up.ftl.tables.next_offset(plane, point)).max().unwrap_or(0);
         let mut short = false;
         for plane in planes.clone() {
@@ -212,7 +212,7 @@ where
         if for_host && let Some(erased) = self.up.ftl.assembly.erased_then.get_mut(die as usize) {
             *erased = 0;
         }
-        let counters = &mut self.flash.counters;
+        let counters = &mut self.up.ftl.counters;
         counters.programs_short += u64::from(short);
         counters.padded_for_gc += if for_gc { counters.padded_pages - before } else { 0 };
     }
@@ -223,7 +223,7 @@ where
         let left = || self.up.ftl.tables.room_for_gc(plane, write_point) > self.flash.device.geometry.pages_in(1);
         let claimant = if for_gc && self.up.ftl.traits.gc_across && left() { Claimant::Gc } else { Claimant::Host };
         let padded = self.up.ftl.tables.pad(plane, write_point, claimant);
-        self.flash.counters.padded_pages += u64::from(padded);
+        self.up.ftl.counters.padded_pages += u64::from(padded);
         padded
     }
 }

@@ -62,7 +62,7 @@ where
             let old = self.up.ftl.tables.lookup(entry.tag);
             if old != NONE && self.up.ftl.tables.plane_of(old) != entry.plane {
                 left = old;
-                self.flash.counters.host_pages_cross_plane += 1;
+                self.up.ftl.counters.host_pages_cross_plane += 1;
             }
         }
         let entry = &self.flash.ops[op as usize];
@@ -71,10 +71,8 @@ where
             return NONE;
         }
         self.up.ftl.tables.commit_write(entry.tag, entry.target);
-        if entry.traffic == TrafficClass::Parity {
-            self.flash.counters.parity_pages += 1;
-        } else {
-            self.flash.counters.host_pages += 1;
+        if entry.traffic != TrafficClass::Parity {
+            self.up.ftl.counters.host_pages += 1;
         }
         if let Some(oracle) = &mut self.up.oracle {
             oracle.program(op, entry.target);
@@ -90,8 +88,8 @@ where
     fn programmed_in_vain(&mut self, op: u32) {
         let entry = &self.flash.ops[op as usize];
         self.up.ftl.tables.commit_void(entry.tag, entry.target);
-        self.flash.counters.host_pages += 1;
-        self.flash.counters.void_programs += 1;
+        self.up.ftl.counters.host_pages += 1;
+        self.up.ftl.counters.void_programs += 1;
         if let Some(oracle) = &mut self.up.oracle {
             oracle.program(op, entry.target);
             oracle.forget_promise(op);

@@ -20,6 +20,7 @@ mod assembly;
 mod bind;
 mod collect;
 mod completion;
+pub(crate) mod counters;
 pub(crate) mod drawn;
 pub(crate) mod durable;
 mod image;

@@ -113,7 +113,7 @@ where
                 self.note_gc_blocked(op);
             }
         }
-        self.flash.counters.placed_after_wait += u64::from(has_waited);
+        self.up.ftl.counters.placed_after_wait += u64::from(has_waited);
         let bound = if class == Class::GcProgram { &mut self.up.ftl.gc_bound } else { &mut self.up.ftl.bound };
         bound[plane as usize] += 1;
         self.flash.host_operation_comes(die, host);

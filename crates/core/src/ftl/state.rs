@@ -2,6 +2,7 @@
 
 use crate::flash::Flash;
 use crate::ftl::Tables;
+use crate::ftl::counters::FtlCounters;
 use crate::ftl::late_bound::LateBound;
 use crate::ftl::traits::FtlTraits;
 use crate::gc::state::Gcs;
@@ -12,6 +13,7 @@ use crate::units::Ns;
 pub struct Ftl {
     /// What the design makes it do.
     pub(crate) traits: FtlTraits,
+    pub(crate) counters: FtlCounters,
     pub(crate) tables: Tables,
     pub(crate) gc: Gcs,
     /// Programs that wait for those of the other planes of their die.
@@ -31,6 +33,7 @@ impl Ftl {
         let planes = device.geometry.planes() as usize;
         Self {
             traits,
+            counters: FtlCounters::default(),
             late_bound: late_bound.then(|| Box::new(LateBound::new(device, &tables, thresholds))),
             bound: if traits.dynamic { vec![0; planes] } else { Vec::new() },
             gc_bound: if traits.gc_across || late_bound { vec![0; planes] } else { Vec::new() },

@@ -62,12 +62,12 @@ where
             if want == Want::Soft || self.ask(|policies, _| policies.gc_gate.strict()) {
                 return self.wait_at_gate(pool, gate);
             }
-            self.flash.counters.gate_passed_urgently += 1;
+            self.up.ftl.gc.counters.gate_passed_urgently += 1;
         }
         if self.up.ftl.gc.is_gated(pool) {
             let waited = self.flash.now - self.up.ftl.gc.of_pool(pool).gated_since;
-            self.flash.counters.gate_wait_ns += waited;
-            self.flash.counters.gate_wait_ns_max = self.flash.counters.gate_wait_ns_max.max(waited);
+            self.up.ftl.gc.counters.gate_wait_ns += waited;
+            self.up.ftl.gc.counters.gate_wait_ns_max = self.up.ftl.gc.counters.gate_wait_ns_max.max(waited);
         }
         self.leave_gate(pool);
         if self.flash.traits.assembles_gc {
@@ -105,7 +105,7 @@ where
 
     fn begin_cycle(&mut self, pool: Pool) {
         if self.up.ftl.traits.gc_in_cycles && !self.up.ftl.gc.in_cycle(pool) {
-            self.flash.counters.gc_cycles += 1;
+            self.up.ftl.gc.counters.cycles += 1;
             self.set_cycle(pool, true);
         }
     }
@@ -192,7 +192,7 @@ where
     fn wait_at_gate(&mut self, pool: Pool, gate: Gate) {
         if !self.up.ftl.gc.is_gated(pool) {
             self.up.ftl.gc.gated[pool.index() / 64] |= 1 << (pool.index() % 64);
-            self.flash.counters.gate_waits += 1;
+            self.up.ftl.gc.counters.gate_waits += 1;
             self.up.ftl.gc.of_pool_mut(pool).gated_since = self.flash.now;
             self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].gated += 1);
         }
@@ -308,7 +308,8 @@ where
     pub(super) fn end_gc(&mut self, pool: Pool) {
         let gc = self.up.ftl.gc.of_pool_mut(pool);
         (gc.current, gc.number) = (None, NOBODY);
-        self.flash.counters.gc_turn_ns_max = self.flash.counters.gc_turn_ns_max.max(self.flash.now - gc.started);
+        let took = self.flash.now - gc.started;
+        self.up.ftl.gc.counters.turn_ns_max = self.up.ftl.gc.counters.turn_ns_max.max(took);
         self.set_urgent(pool, false);
         for plane in self.up.ftl.tables.planes_of(pool) {
             // A cycle that goes on gives the lock up only when its next request stands.
@@ -322,7 +323,7 @@ where
     /// An operation of the host's that used a channel has ended: the channel may have fallen quiet.
     #[inline(always)]
     pub(crate) fn host_operation_ended(&mut self, channel: usize) {
-        self.flash.counters.host_operations += 1;
+        self.up.ftl.counters.host_operations += 1;
         if self.flash.host_operation_leaves(channel) == 0 && self.up.ftl.gc.any_gated_on(channel) {
             self.ask_gates(Some(channel));
         }

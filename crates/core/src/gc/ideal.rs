@@ -23,14 +23,14 @@ where
             let Some(victim) = self.choose_victim(pool) else { return };
             let moved = self.collect_functionally(victim);
             for block in self.up.ftl.tables.blocks_of(victim) {
-                self.flash.counters.erases += 1;
+                self.up.ftl.gc.counters.erases += 1;
                 self.up.ftl.gc.note_erase(self.flash.device.geometry.plane_of(block));
                 self.erased(block);
             }
             self.flash.hash.mix(u64::from(victim.0) << 32 | u64::from(moved));
-            self.flash.counters.gc_pages += u64::from(moved);
-            self.flash.counters.gc_moved += u64::from(moved);
-            self.flash.counters.gcs += 1;
+            self.up.ftl.gc.counters.pages += u64::from(moved);
+            self.up.ftl.gc.counters.moved += u64::from(moved);
+            self.up.ftl.gc.counters.gcs += 1;
         }
         self.up.ftl.tables.planes_of(pool).for_each(|plane| self.wake_space_blocked(plane, false));
     }

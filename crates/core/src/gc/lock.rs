@@ -65,7 +65,7 @@ where
         let plan = self.ask(|policies, view| policies.gc_lock.lock(view, urgent));
         self.flash.step_arrives(plane);
         if plan.release_each_page || !self.up.ftl.gc.planes[plane as usize].locks {
-            self.flash.counters.preemptions += u64::from(plan.release_each_page);
+            self.up.ftl.gc.counters.preemptions += u64::from(plan.release_each_page);
             // The next lock request stands beside the waiting work before the lock is given up, so that `order` decides.
             self.up.ftl.gc.planes[plane as usize].state = GcState::Claiming;
             self.set_ready(plane, Class::Lock);
@@ -124,7 +124,7 @@ where
         self.settle_die(die);
         let gc = &mut self.up.ftl.gc.planes[plane as usize];
         if std::mem::take(&mut gc.locks) {
-            self.flash.counters.gc_locked_ns += self.flash.now - gc.locks_since;
+            self.up.ftl.gc.counters.locked_ns += self.flash.now - gc.locks_since;
         }
         self.update_masked(die);
         self.try_start(die);

@@ -1,6 +1,7 @@
 //! Garbage collection: one job for each plane, which locks what its policy says, moves the valid pages of a victim one by one, and
 //! erases it; or, where allocation is late-bound, one flash operation at a time.
 
+pub(crate) mod counters;
 mod cross_plane;
 mod cycle;
 mod ideal;

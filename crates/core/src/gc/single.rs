@@ -74,7 +74,7 @@ where
             return false;
         };
         self.late_bound().moving += 1;
-        self.flash.counters.return_to_fast_moves += u64::from(!wanted);
+        self.up.ftl.gc.counters.return_to_fast_moves += u64::from(!wanted);
         self.begin_gc_op(plane, OpKind::Read, from);
         true
     }

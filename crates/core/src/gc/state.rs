@@ -5,6 +5,7 @@ use crate::attribution::trail::NOBODY;
 use crate::flash::Flash;
 use crate::ftl::Tables;
 use crate::ftl::walk::Unseen;
+use crate::gc::counters::GcCounters;
 use crate::ids::{BlockGroup, PlaneIx, Pool};
 use crate::policy::answers::{LockPlan, Scope};
 use crate::units::Ns;
@@ -166,6 +167,7 @@ pub struct Work {
 /// What GC keeps of the whole drive.
 #[derive(Debug)]
 pub(crate) struct Gcs {
+    pub(crate) counters: GcCounters,
     pub(super) pools: Vec<PoolGc>,
     pub(super) planes: Vec<Gc>,
     /// GCs that have started.
@@ -194,6 +196,7 @@ impl Gcs {
         let pools = tables.pools().count();
         let planes = g.planes() as usize;
         let mut gcs = Self {
+            counters: GcCounters::default(),
             pools: vec![PoolGc::IDLE; pools],
             planes: vec![Gc::idle(); planes],
             started,
@@ -223,6 +226,7 @@ impl Gcs {
     /// Those after a loss of power: none is under way, and what has been measured stays.
     pub fn after_power_loss(&self, flash: &Flash, tables: &Tables) -> Self {
         Self {
+            counters: self.counters,
             work: self.work,
             plane_erases: self.plane_erases.clone(),
             plane_erases_then: self.plane_erases_then.clone(),
@@ -310,8 +314,9 @@ impl Gcs {
         self.plane_erases.iter().zip(&self.plane_erases_then).map(|(now, then)| now - then)
     }
 
-    /// Of locks under way only what comes from now on counts.
+    /// Counts anew: of locks under way only what comes from now on.
     pub fn count_from(&mut self, now: Ns) {
+        self.counters = GcCounters::default();
         self.planes.iter_mut().for_each(|gc| gc.locks_since = now);
         self.plane_erases_then.clone_from(&self.plane_erases);
     }

@@ -40,7 +40,7 @@ where
         let current = gc.of_pool_mut(pool).current.as_mut().expect("a GC that has its victim");
         if let Some(from) = tables.next_fetched(&mut current.unseen) {
             current.in_flight += 1;
-            self.flash.counters.return_to_fast_moves += u64::from(is_return_to_fast);
+            gc.counters.return_to_fast_moves += u64::from(is_return_to_fast);
             let kind = if self.up.ftl.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
             self.begin_gc_op(plane, kind, from);
             return true;
@@ -86,7 +86,7 @@ where
     /// Erases the victim of a plane's GC: now if it `starts`, else when its turn comes.
     pub(super) fn erase_victim(&mut self, plane: PlaneIx, starts: bool) {
         let Collection { group, chosen, .. } = self.gc_of(plane).current.expect("a GC that has its victim");
-        self.flash.counters.gc_copy_ns += self.flash.now - chosen;
+        self.up.ftl.gc.counters.copy_ns += self.flash.now - chosen;
         let mut op = Op::new(OpKind::Erase, Class::Gc, TrafficClass::Erase, Owner::Gc(plane), NONE, plane);
         op.ppn = self.up.ftl.tables.block_in(group, plane);
         op.since = self.flash.now;
@@ -111,7 +111,7 @@ where
         let waits = self.gc_read_crossed(plane);
         let Op { tag: lpn, ppn, sectors, .. } = self.flash.ops[op as usize];
         if self.up.ftl.tables.lookup(lpn) != ppn {
-            self.flash.counters.gc_copies_wasted += 1;
+            self.up.ftl.gc.counters.copies_wasted += 1;
             self.collection_of(plane, ppn).in_flight -= 1;
             return if late_bound {
                 self.single_copy_wasted(self.up.ftl.tables.pool_of(plane));
@@ -162,12 +162,12 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.program(op, target);
         }
-        self.flash.counters.gc_pages += 1;
+        self.up.ftl.gc.counters.pages += 1;
         if kind == OpKind::Copyback {
             self.copied_back(ppn, target);
         }
         if !self.up.ftl.tables.commit_move(lpn, ppn, target) {
-            self.flash.counters.gc_copies_wasted += 1;
+            self.up.ftl.gc.counters.copies_wasted += 1;
         }
         let now = self.flash.now;
         let collection = self.collection_of(plane, ppn);
@@ -178,7 +178,7 @@ where
             *bound -= 1;
         }
         let leaves = destination != plane;
-        self.flash.counters.gc_pages_cross_plane += u64::from(leaves);
+        self.up.ftl.gc.counters.pages_cross_plane += u64::from(leaves);
         if self.flash.traits.late_bound {
             self.consider_step(self.up.ftl.tables.pool_of(plane));
         } else {
@@ -198,20 +198,20 @@ where
         let pool = self.up.ftl.tables.pool_of(plane);
         let collection = self.up.ftl.gc.of_pool(pool).current.expect("a GC that has its victim");
         let block = self.up.ftl.tables.block_in(collection.group, plane);
-        self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.erased(collection.group));
+        self.up.ftl.gc.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.erased(collection.group));
         self.up.ftl.gc.note_erase(plane);
         self.erased(block);
         if self.up.ftl.traits.measures {
             self.up.ftl.gc.work.moves_of_erased += u64::from(collection.moved);
         }
         let took = self.flash.now - collection.started;
-        let counters = &mut self.flash.counters;
+        let counters = &mut self.up.ftl.gc.counters;
         counters.erases += 1;
         counters.gcs += 1;
-        counters.gc_moved += u64::from(collection.moved);
-        counters.gc_ns += took;
-        counters.gc_ns_max = counters.gc_ns_max.max(took);
-        counters.gc_turn_ns_max = counters.gc_turn_ns_max.max(took);
+        counters.moved += u64::from(collection.moved);
+        counters.took_ns += took;
+        counters.took_ns_max = counters.took_ns_max.max(took);
+        counters.turn_ns_max = counters.turn_ns_max.max(took);
         if Self::TRACED {
             self.trace_gc(block, &collection);
         }

@@ -29,7 +29,7 @@ where
             }
             (count, best)
         });
-        self.flash.counters.victim_candidates_max = self.flash.counters.victim_candidates_max.max(count);
+        self.up.ftl.gc.counters.victim_candidates_max = self.up.ftl.gc.counters.victim_candidates_max.max(count);
         crate::check!(
             best.is_empty() == found.is_empty() && found.iter().all(|group| best.contains(group)),
             "a victim that the chain's head has not found"

@@ -1,5 +1,6 @@
 //! The host interface: queues, the link, requests on their way, trims.
 
+pub(crate) mod counters;
 mod link;
 pub(crate) mod path;
 pub(crate) mod queue;

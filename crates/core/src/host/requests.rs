@@ -2,7 +2,6 @@
 
 use crate::attribution::slot_waits::Holder;
 use crate::attribution::trail::Passing;
-use crate::buffer::write_buffer::Insert;
 use crate::commands::request::Request;
 use crate::commands::{Command, CommandKind};
 use crate::context::Context;
@@ -67,14 +66,14 @@ impl<O: Observer> Drive<O> {
                     from_ram = true;
                     ram_link_ns += link_ns(&self.flash.device, count.into());
                 }
-                let (counters, (first, count)) = (&mut self.flash.counters, (first.into(), count.into()));
+                let (first, count) = (first.into(), count.into());
                 if let Some((entry, _)) = buffered.filter(|_| in_ram == mask) {
-                    counters.buffer_hits += 1;
+                    raid.buffer.counters.hits += 1;
                     if let Some(oracle) = oracle {
                         oracle.check_buffer(entry, lpn, raid.buffer.entry(entry).dirty, first, count);
                     }
                 } else {
-                    counters.unmapped_reads += 1;
+                    host.counters.unmapped_reads += 1;
                     if let Some(oracle) = oracle {
                         oracle.check_unmapped(lpn, first, count, in_ram);
                     }
@@ -154,23 +153,15 @@ impl<O: Observer> Drive<O> {
         for (lpn, first, count) in host.pages(&command).filter(|&(lpn, ..)| (from..crossed).contains(&lpn)) {
             let WithFtl { oracle, up: WithRaid { raid, up: WithHost { host, .. } }, .. } = &mut self.up;
             if host.is_void(request, lpn) {
-                self.flash.counters.trimmed_buffered += 1;
+                host.counters.trimmed_buffered += 1;
                 continue;
             }
             let per_page = self.flash.device.geometry.sectors_per_unit() as u16;
             // The other sectors of a page that the host had given up are zeroes, and not what its old copy holds.
             let written = if raid.is_trimmed(lpn) { mask(0, per_page) } else { mask(first, count) };
-            let inserted = raid.buffer.insert(lpn, written);
-            let entry = match inserted {
-                Insert::Full => {
-                    self.wait_for_room(request, lpn);
-                    return false;
-                }
-                Insert::Added(entry) => entry,
-                Insert::Merged(entry) => {
-                    self.flash.counters.merged += 1;
-                    entry
-                }
+            let Some(entry) = raid.buffer.insert(lpn, written) else {
+                self.wait_for_room(request, lpn);
+                return false;
             };
             if let Some(oracle) = oracle {
                 let token = oracle.next_token();
@@ -285,7 +276,7 @@ impl<O: Observer> Drive<O> {
         let direct = state.command.kind == CommandKind::Write && !raid.buffer.exists();
         let takes_time = host.path.takes_time();
         let (link_wait_ns, link_ns) = if takes_time { host.link_times(state, &self.flash.device, direct) } else { (0, 0) };
-        let &mut Host { ref mut requests, ref mut queue, ref path, ref mut path_attribution, ref mut completions, deadline_ns, .. } = host;
+        let Host { deadline_ns, counters, requests, queue, path, path_attribution, completions, .. } = host;
         let &Request { arrived, accepted, slot_mix, ref command, .. } = &requests[request as usize];
         let attribution = match op {
             Some(op) => self.flash.attribution_mut(op),
@@ -322,8 +313,8 @@ impl<O: Observer> Drive<O> {
         }
         requests.remove(request);
         path_attribution.clear();
-        self.flash.counters.completed += 1;
-        self.flash.counters.deadlines_missed += u64::from(completed - arrived > deadline_ns);
+        counters.completed += 1;
+        counters.deadlines_missed += u64::from(completed - arrived > *deadline_ns);
     }
 
     /// Asks every plane whether it wants a GC, as a drive does when it starts to work in its starting state.

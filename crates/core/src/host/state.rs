@@ -7,6 +7,7 @@ use crate::commands::completion::Completion;
 use crate::commands::request::Request;
 use crate::commands::{Command, CommandKind};
 use crate::device::Device;
+use crate::host::counters::HostCounters;
 use crate::host::path::{DirectWrites, HostPath, VoidPages};
 use crate::host::queue::{HostQueue, Queued};
 use crate::host::trace::trace_slot_wait;
@@ -24,6 +25,7 @@ pub struct Host {
     sector_shift: u32,
     /// From a request's arrival to its deadline; `Ns::MAX` if it has none.
     pub(super) deadline_ns: Ns,
+    pub(crate) counters: HostCounters,
     pub(super) queue: HostQueue,
     pub(super) requests: Slab<Request>,
     pub(super) path: HostPath,
@@ -43,6 +45,7 @@ impl Host {
             sectors: device.logical_sectors(),
             sector_shift: device.geometry.sectors_per_unit().trailing_zeros(),
             deadline_ns,
+            counters: HostCounters::default(),
             queue: HostQueue::new(device.host.queue_depth, &device.host.queue_weights),
             requests: Slab::with_capacity(device.host.queue_depth as usize),
             path: HostPath::new(device),
@@ -54,11 +57,11 @@ impl Host {
         }
     }
 
-    /// A loss of power: nothing is under way any more. Completions that nobody has taken stay, and numbers of requests go on.
+    /// A loss of power: nothing is under way any more. Completions that nobody has taken stay; counters and numbers of requests go on.
     pub(crate) fn lose_power(&mut self, device: &Device) {
         let fresh = Self::new(device, self.deadline_ns);
         let old = std::mem::replace(self, fresh);
-        (self.completions, self.next_id) = (old.completions, old.next_id);
+        (self.completions, self.next_id, self.counters) = (old.completions, old.next_id, old.counters);
     }
 
     /// Requests of a kind in the device.

@@ -18,8 +18,8 @@ impl<O: Observer> Drive<O> {
     pub(super) fn accept_trim(&mut self, request: u32, command: &Command) {
         let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
         let (first, end, partly) = host.whole_pages(command);
-        self.flash.counters.trims += 1;
-        self.flash.counters.trimmed_partly += partly;
+        host.counters.trims += 1;
+        host.counters.trimmed_partly += partly;
         if first < end {
             raid.buffer.waiting().iter().for_each(|write| host.give_up_waiting(write, first, end));
             raid.buffer.reopen();
@@ -36,14 +36,14 @@ impl<O: Observer> Drive<O> {
         if raid.rain.is_some() {
             let mapped = ftl.tables.lookup(lpn) != NONE;
             let (dropped, given_up) = raid.give_up_in_stripe(lpn, mapped);
-            self.flash.counters.trimmed_buffered += u64::from(dropped);
-            self.flash.counters.trimmed_pages += u64::from(given_up && mapped);
+            host.counters.trimmed_buffered += u64::from(dropped);
+            host.counters.trimmed_pages += u64::from(given_up && mapped);
             return;
         }
         if raid.buffer.exists() {
             match raid.buffer.drop_page(lpn) {
                 Dropped::Absent => {}
-                Dropped::Freed => self.flash.counters.trimmed_buffered += 1,
+                Dropped::Freed => host.counters.trimmed_buffered += 1,
                 Dropped::InFlight(program) => self.flash.ops[program as usize].give_up(),
             }
         } else if host.direct.give_up(lpn) {
@@ -58,9 +58,9 @@ impl<O: Observer> Drive<O> {
         ftl.tables.note_trim(lpn);
         let ppn = ftl.tables.unmap(lpn);
         if ppn != NONE {
-            self.flash.counters.trimmed_pages += 1;
+            host.counters.trimmed_pages += 1;
             let plane = ftl.tables.plane_of(ppn);
-            let elsewhere = self.up.ftl.traits.dynamic || self.flash.traits.assembles;
+            let elsewhere = ftl.traits.dynamic || self.flash.traits.assembles;
             if elsewhere || !self.flash.queues(plane).space_blocked.is_empty() {
                 // There may be a victim now where there was none, and programs that wait for its erased pages in no queue of
                 // this plane.

@@ -1,7 +1,6 @@
 //! The drive as policies see it: everything, read-only.
 
 use crate::attribution::parts::TrafficClass;
-use crate::counters::Counters;
 use crate::device::{Device, Geometry};
 use crate::flash::Flash;
 pub use crate::flash::ask::{Candidate, Waiting};
@@ -99,9 +98,17 @@ impl<'a> View<'a> {
     pub fn geometry(self) -> &'a Geometry {
         &self.flash.device.geometry
     }
-    /// How often things happened.
-    pub fn counters(self) -> &'a Counters {
-        &self.flash.counters
+    /// Pages programmed for the host since counting began.
+    pub fn host_pages(self) -> u64 {
+        self.ftl.counters.host_pages
+    }
+    /// Pages programmed by GC since counting began.
+    pub fn gc_pages(self) -> u64 {
+        self.ftl.gc.counters.pages
+    }
+    /// GCs completed since counting began.
+    pub fn gcs(self) -> u64 {
+        self.ftl.gc.counters.gcs
     }
     /// Maps, blocks and write points.
     pub fn tables(self) -> &'a Tables {

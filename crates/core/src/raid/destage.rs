@@ -11,6 +11,7 @@ use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::{Attribution, DIE, TrafficClass};
+use crate::policy::view::DirtyStripe;
 use crate::raid::XOR_NS;
 use crate::raid::active::{Rain, StripeWrite, all};
 use crate::raid::front::{Front, WithRaid};
@@ -20,6 +21,8 @@ use crate::units::{Ns, bits};
 /// What a stripe's new parity needs of the old pages: one bit for each member, the parity's behind them.
 struct Needs {
     reads: u64,
+    /// Other pages are read than the fewest, because of a GC.
+    is_other_form: bool,
     /// The place of a page that is regenerated from all the others, or `NONE`.
     regenerated: u32,
 }
@@ -93,7 +96,7 @@ where
             raid.buffer.destage(entry);
             stripe_write.entries[member as usize] = entry;
             let flight = raid.buffer.entry(entry).flight;
-            partial |= u32::from(self.flash.counters.host_page(flight.count_ones(), sectors)) << member;
+            partial |= u32::from(raid.counters.host_page(flight.count_ones(), sectors)) << member;
             if let Some(oracle) = oracle {
                 stripe_write.contents[member as usize] = Some(oracle.flush(entry, flight));
             }
@@ -101,16 +104,21 @@ where
         let needs = self.needs(stripe, members, dirty, partial);
         stripe_write.regenerated = needs.regenerated;
         stripe_write.subtracts = needs.regenerated == NONE && needs.reads >> members & 1 == 1;
-        self.count_destaged(stripe, dirty == all(members), dirty);
         stripe_write.pending = needs.reads.count_ones();
-        let rain = self.rain();
+        let view = self.seen();
+        let meets_gc = view.targets(&DirtyStripe { stripe, dirty, written: 0 }).any(|plane| view.in_gc(plane));
+        let WithFtl { up: WithRaid { raid: Raid { rain, counters, .. }, .. }, .. } = &mut self.up;
+        counters.destaged(dirty == all(members), meets_gc);
+        counters.parity_reads += u64::from(needs.reads.count_ones());
+        counters.parity_forms_changed += u64::from(needs.is_other_form);
+        counters.parity_regenerations += u64::from(needs.regenerated != NONE);
+        let rain = rain.as_mut().expect("only drives with stripes get here");
         rain.steps_under_way += stripe_write.pending.max(1);
         let stripe_write = rain.begin_stripe_write(stripe_write);
         if needs.reads == 0 {
             self.set_timer(self.flash.now + self.xor_ns(), Self::parity_computed, stripe_write);
             return;
         }
-        self.flash.counters.parity_reads += u64::from(needs.reads.count_ones());
         for place in bits(needs.reads) {
             let lpn = if place == members { parity } else { first + place };
             let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
@@ -120,20 +128,6 @@ where
             let read = self.flash.new_op(read);
             self.enqueue(read);
         }
-    }
-
-    /// Counts a stripe that is destaged: full or partial, during a GC of one of its planes or not.
-    fn count_destaged(&mut self, stripe: u32, full: bool, dirty: u32) {
-        let view = self.seen();
-        let leaving = crate::policy::view::DirtyStripe { stripe, dirty, written: 0 };
-        let meets_gc = view.targets(&leaving).any(|plane| view.in_gc(plane));
-        let counters = &mut self.flash.counters;
-        *match (full, meets_gc) {
-            (true, false) => &mut counters.stripes_full,
-            (true, true) => &mut counters.stripes_full_during_gc,
-            (false, false) => &mut counters.stripes_partial,
-            (false, true) => &mut counters.stripes_partial_during_gc,
-        } += 1;
     }
 
     /// The old pages to read: for read-modify-write of the parity or for reconstruct-write, whichever reads less, the former if
@@ -150,7 +144,7 @@ where
         let recompute = mapped & !of_parity & (!dirty | partial);
         let subtracts = subtract.count_ones() <= recompute.count_ones();
         let (chosen, other) = if subtracts { (subtract, recompute) } else { (recompute, subtract) };
-        let plain = Needs { reads: chosen, regenerated: NONE };
+        let plain = Needs { reads: chosen, is_other_form: false, regenerated: NONE };
         if !around {
             return plain;
         }
@@ -160,15 +154,13 @@ where
             return plain;
         }
         if other & behind == 0 {
-            self.flash.counters.parity_forms_changed += 1;
-            return Needs { reads: other, regenerated: NONE };
+            return Needs { reads: other, is_other_form: true, regenerated: NONE };
         }
         if behind.count_ones() > 1 {
             // Nothing can stand in for two pages.
             return plain;
         }
-        self.flash.counters.parity_regenerations += 1;
-        Needs { reads: mapped & !behind, regenerated: behind.trailing_zeros() }
+        Needs { reads: mapped & !behind, is_other_form: false, regenerated: behind.trailing_zeros() }
     }
 
     /// The time that computing parity takes.
@@ -186,6 +178,7 @@ where
         let destaged = &mut rain.stripe_writes[stripe_write as usize];
         destaged.pending -= 1;
         let last = destaged.pending == 0;
+        raid.counters.parity_pages += u64::from(entry.kind == OpKind::Program && entry.traffic == TrafficClass::Parity);
         // Parity is computed next when the last read has ended.
         rain.steps_under_way -= u32::from(entry.kind == OpKind::Program || !last);
         if last && entry.is_attributed() {
@@ -211,7 +204,6 @@ where
             rain.end_stripe_write(stripe_write);
             raid.settle_room();
             let may_move = raid.traits.levels_wear && raid.may_move(stripe, self.flash.now);
-            self.flash.counters.flushed += u64::from(written.count_ones());
             if may_move {
                 self.consider_levelling(stripe, written);
             }
@@ -277,11 +269,11 @@ where
     /// A program waits in RAM until the GC of its plane has ended.
     fn defer(&mut self, stripe_write: u32, program: u32, plane: PlaneIx) {
         self.flash.ops[program as usize].since = self.flash.now;
-        let rain = self.rain();
+        let WithFtl { up: WithRaid { raid: Raid { rain, counters, .. }, .. }, .. } = &mut self.up;
+        let rain = rain.as_mut().expect("only drives with stripes get here");
         rain.defer(stripe_write, program, plane);
-        let deferred = u64::from(rain.deferred);
-        self.flash.counters.deferred_pages += 1;
-        self.flash.counters.deferred_pages_max = self.flash.counters.deferred_pages_max.max(deferred);
+        counters.deferred_pages += 1;
+        counters.deferred_pages_max = counters.deferred_pages_max.max(rain.deferred.into());
     }
 
     /// The GC of a plane has ended: the programs that were deferred for it are enqueued.

@@ -62,12 +62,13 @@ where
     pub(crate) fn program_page(&mut self, program: u32, have: u64) {
         let Op { owner, tag: lpn, flags, .. } = self.flash.ops[program as usize];
         let sectors = self.flash.device.geometry.sectors_per_unit();
-        let is_partial = self.flash.counters.host_page(have.count_ones(), sectors);
-        let former = if is_partial { self.up.ftl.tables.lookup(lpn) } else { NONE };
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
+        let is_partial = raid.counters.host_page(have.count_ones(), sectors);
+        let former = if is_partial { ftl.tables.lookup(lpn) } else { NONE };
         if former == NONE {
             return self.enqueue(program);
         }
-        self.flash.counters.read_modify_writes += 1;
+        raid.counters.read_modify_writes += 1;
         let missing = mask(0, sectors as u16) & !have;
         // What crosses the channel is one contiguous piece: from the first missing sector to the last.
         let first = missing.trailing_zeros() as u16;
@@ -79,11 +80,5 @@ where
         read.flags |= flags & ATTRIBUTED;
         let read = self.flash.new_op(read);
         self.start_job(Job { then: program, ..Job::of(owner) }, read);
-    }
-
-    /// A page that left the buffer is on the flash.
-    pub(crate) fn page_flushed(&mut self) {
-        self.flash.counters.flushed += 1;
-        self.flush_above_threshold();
     }
 }

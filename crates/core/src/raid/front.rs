@@ -57,7 +57,7 @@ where
             Owner::Entry(page) => {
                 let attribution = entry.is_attributed().then(|| self.flash.attribution(op));
                 self.up.up.raid.buffer.flushed(page, self.flash.traits.assembles, attribution);
-                self.page_flushed();
+                self.flush_above_threshold();
             }
             Owner::StripeWrite(stripe_write) => self.stripe_write_op_done(stripe_write, op),
             Owner::Scrub(die) => self.scrub_op_done(die, op),
@@ -78,7 +78,7 @@ where
         let Some(rain) = &mut raid.rain else { return };
         for plane in ftl.tables.planes_of(pool) {
             let overlaps = rain.gc_begins(self.flash.now, plane, |other| ftl.gc.is_under_way(other));
-            self.flash.counters.gcs_overlapping += u64::from(overlaps);
+            raid.counters.gcs_overlapping += u64::from(overlaps);
         }
     }
 

@@ -107,7 +107,7 @@ where
             Owner::Request(request) => self.part_is_served(request, gc_blocked, &mut attribution, 0),
             Owner::Entry(page) => {
                 raid.buffer.flushed(page, self.flash.traits.assembles, Some(&attribution).filter(|it| it.mask() != 0));
-                self.page_flushed();
+                self.flush_above_threshold();
             }
             Owner::Rebuild(rebuild) => self.rebuild_done(rebuild, gc_blocked, &mut attribution),
             _ => unreachable!("no other owner has jobs"),

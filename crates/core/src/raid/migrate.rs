@@ -42,13 +42,15 @@ where
         let view = self.seen();
         let stripes = view.stripes().expect("only drives with stripes get here");
         let best_fits = stripes.has_room_for(stripe, best);
-        match places.into_iter().find(|&to| stripes.has_room_for(stripe, to) && has_room_in(view, stripes, to.group)) {
+        let found = places.into_iter().find(|&to| stripes.has_room_for(stripe, to) && has_room_in(view, stripes, to.group));
+        let WithFtl { up: WithRaid { raid, .. }, .. } = &mut self.up;
+        match found {
             Some(to) => {
-                self.flash.counters.moves_to_other_places += u64::from(to != best);
+                raid.counters.moves_to_other_places += u64::from(to != best);
                 self.begin_move(stripe, to);
             }
-            None if best_fits => self.flash.counters.moves_without_room += 1,
-            None => self.flash.counters.moves_refused += 1,
+            None if best_fits => raid.counters.moves_without_room += 1,
+            None => raid.counters.moves_refused += 1,
         }
     }
 
@@ -81,8 +83,9 @@ where
     /// The patience of a stripe's move is over. Returns whether it is still under way.
     fn move_timer(&mut self, stripe: u32) -> bool {
         // Whatever of it waits does so at a busy die, which sees that when it chooses next.
-        let is_overdue = self.up.up.raid.levelling.hurry(stripe, self.flash.now);
-        self.flash.counters.moves_hurried += u64::from(is_overdue);
+        let WithFtl { up: WithRaid { raid, .. }, .. } = &mut self.up;
+        let is_overdue = raid.levelling.hurry(stripe, self.flash.now);
+        raid.counters.moves_hurried += u64::from(is_overdue);
         is_overdue
     }
 
@@ -109,7 +112,7 @@ where
         if let Some(page) = raid.page_on_the_move(lpn) {
             tables.note_copy_of(target, page);
         }
-        self.flash.counters.levelled_pages += 1;
+        raid.counters.levelled_pages += 1;
         self.consider_gc(plane);
         if last {
             self.end_move();
@@ -131,10 +134,10 @@ where
 
     /// Every page has a copy at its new place: table and map change, and whoever waits for a page waits there.
     fn end_move(&mut self) {
-        let Raid { rain, levelling, .. } = &mut self.up.up.raid;
+        let Raid { rain, levelling, counters, .. } = &mut self.up.up.raid;
         let rain = rain.as_mut().expect("only drives with stripes get here");
         let mover = levelling.end();
-        let (counters, stripes) = (&mut self.flash.counters, &mut rain.stripes);
+        let stripes = &mut rain.stripes;
         let shifted = stripes.group_of(mover.stripe) == mover.to.group;
         *if shifted { &mut counters.stripes_shifted } else { &mut counters.stripes_migrated } += 1;
         stripes.set_place(mover.stripe, mover.to);

@@ -4,6 +4,7 @@ use crate::units::Ns;
 
 pub mod active;
 mod checked;
+pub(crate) mod counters;
 mod destage;
 mod flush;
 pub(crate) mod front;

@@ -155,12 +155,7 @@ where
         }
         let (_, members) = self.seen().stripes()?.members(self.stripe_of(target));
         let full_stripe = sources.own.count_ones() + 1 == members;
-        let reconstructs = self.is_reconstructed(request, target, &sources.planes[..sources.planes_count], full_stripe);
-        if reconstructs {
-            self.flash.counters.reconstructed_pages += 1;
-            self.flash.counters.reconstruction_reads += u64::from(sources.extra.count_ones());
-        }
-        reconstructs.then_some(sources)
+        self.is_reconstructed(request, target, &sources.planes[..sources.planes_count], full_stripe).then_some(sources)
     }
 
     /// Whether the policy has a blocked read reconstructed, with reads of `extra` planes; it notes that it waits otherwise.
@@ -169,7 +164,8 @@ where
         let blocked = BlockedRead { lpn, plane, gc_left_ns: self.gc_left_ns(plane), extra, full_stripe };
         let answer = self.ask(|policies, view| policies.read_plan.plan(view, &blocked));
         if answer == ReadAnswer::Wait {
-            self.flash.counters.read_waits += 1;
+            let WithFtl { up: WithRaid { raid, .. }, .. } = &mut self.up;
+            raid.counters.read_waits += 1;
             let now = self.flash.now;
             self.request(request).decide_gc_wait(now);
         }
@@ -179,7 +175,8 @@ where
     /// Pages of a read wait for GCs, since parity is no way around them. `unreadable`: they regenerate one beyond the ECC, for GCs
     /// that are there when they are asked for or come while they wait.
     fn note_forced_wait(&mut self, request: u32, pages: u32, unreadable: bool) {
-        let (now, counters) = (self.flash.now, &mut self.flash.counters);
+        let now = self.flash.now;
+        let WithFtl { up: WithRaid { raid: Raid { counters, .. }, .. }, .. } = &mut self.up;
         *if unreadable { &mut counters.regeneration_waits } else { &mut counters.reads_beyond_parity } += u64::from(pages);
         self.request(request).force_gc_wait(now, pages);
     }
@@ -188,7 +185,6 @@ where
     /// apart from reconstructions.
     pub(crate) fn regenerate_unreadable(&mut self, request: u32, op: u32) {
         let sources = self.sources(NONE, op);
-        self.flash.counters.regeneration_reads += u64::from(sources.extra.count_ones());
         let WithFtl { up: WithRaid { raid, .. }, .. } = &self.up;
         if sources.behind > 0 && raid.traits.plans_reads {
             self.note_forced_wait(request, sources.behind, true);
@@ -201,8 +197,11 @@ where
     fn rebuild(&mut self, request: u32, first: u32, target: u32, sources: &Sources, unreadable: bool) {
         let stripe = self.stripe_of(target);
         let Op { tag: missing, gc_blocked, .. } = self.flash.ops[target as usize];
-        let WithFtl { ftl, oracle, up: WithRaid { raid: Raid { buffer, rain, .. }, .. } } = &mut self.up;
+        let WithFtl { ftl, oracle, up: WithRaid { raid: Raid { buffer, rain, counters, .. }, .. } } = &mut self.up;
         let rain = rain.as_mut().expect("only drives with stripes get here");
+        counters.reconstructed_pages += u64::from(!unreadable);
+        *if unreadable { &mut counters.regeneration_reads } else { &mut counters.reconstruction_reads } +=
+            u64::from(sources.extra.count_ones());
         let (mut from, mut to) = (u8::MAX, 0);
         let (mut link_sectors, mut wanted, mut pages) = (0, 0, 0);
         for op in self.flash.linked(first) {
@@ -281,7 +280,7 @@ where
         {
             oracle.check_rebuilt(done.missing, &done.sum, then, done.first_sector.into(), done.sectors.into(), done.in_ram);
         }
-        let counters = &mut self.flash.counters;
+        let counters = &mut raid.counters;
         match (done.unreadable, done.beyond_ecc) {
             (true, lost) => *if lost { &mut counters.uncorrectable_lost } else { &mut counters.uncorrectable_regenerated } += 1,
             (false, true) => counters.reconstructions_beyond_ecc += 1,
@@ -364,7 +363,8 @@ where
         self.remove_from_queue(op);
         self.attribute_wait(op);
         self.flash.host_operation_leaves(self.flash.channel_of(self.flash.die_of(self.flash.ops[op as usize].plane)));
-        self.flash.counters.reconstructed_after_wait += 1;
+        let WithFtl { up: WithRaid { raid, .. }, .. } = &mut self.up;
+        raid.counters.reconstructed_after_wait += 1;
         self.rebuild(request, op, op, &sources, false);
     }
 
@@ -381,9 +381,9 @@ where
         if !self.is_reconstructed(request, op, &[plane], false) {
             return;
         }
-        self.flash.counters.reconstructions_redirected += 1;
         self.remove_from_queue(op);
-        let WithFtl { oracle, up: WithRaid { raid: Raid { buffer, rain, .. }, .. }, .. } = &mut self.up;
+        let WithFtl { oracle, up: WithRaid { raid: Raid { buffer, rain, counters, .. }, .. }, .. } = &mut self.up;
+        counters.reconstructions_redirected += 1;
         let rain = rain.as_mut().expect("only drives with stripes get here");
         let is_wanted = |lpn: Lpn| wanted >> rain.stripes.place_of(lpn) & 1 == 1;
         let (read_now, not_read) = (is_wanted(missing), is_wanted(entry.tag));

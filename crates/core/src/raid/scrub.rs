@@ -33,20 +33,19 @@ where
             return false;
         }
         let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &mut self.up;
-        let counters = &mut self.flash.counters;
         let found = raid.find_errors(&ftl.tables, lpn, ppn);
-        counters.corrected_bits += u64::from(found.corrected);
+        raid.counters.corrected_bits += u64::from(found.corrected);
         if !found.is_beyond {
             return false;
         }
         let Owner::Request(request) = owner else {
-            counters.uncorrectable_other += 1;
+            raid.counters.uncorrectable_other += 1;
             raid.note_unreadable_source(owner);
             return false;
         };
-        counters.uncorrectable_reads += 1;
+        raid.counters.uncorrectable_reads += 1;
         if raid.rain.is_none() {
-            counters.uncorrectable_lost += 1;
+            raid.counters.uncorrectable_lost += 1;
             return false;
         }
         self.attribute_service(op);
@@ -59,10 +58,10 @@ where
     #[cold]
     pub(crate) fn note_copyback(&mut self, from: Ppn, to: Ppn) {
         let submitted = self.submitted_so_far();
-        let WithFtl { ftl, up: WithRaid { raid: Raid { scrubbing, errors, .. }, .. }, .. } = &mut self.up;
+        let WithFtl { ftl, up: WithRaid { raid: Raid { scrubbing, errors, counters, .. }, .. }, .. } = &mut self.up;
         let errors = errors.as_mut().expect("only devices with errors get here");
         let copies = errors.copied(from, to, ftl.tables.block_of(to));
-        self.flash.counters.copybacks_max = self.flash.counters.copybacks_max.max(copies.into());
+        counters.copybacks_max = counters.copybacks_max.max(copies.into());
         let die = self.flash.die_of(ftl.tables.plane_of(to));
         let Some(scrubber) = scrubbing.dies.get(die as usize).filter(|scrubber| !scrubber.awake) else { return };
         if scrubber.may_begin_round(submitted) {
@@ -167,10 +166,10 @@ where
         let errors = raid.errors.as_mut().expect("scrubbers are for devices with errors");
         errors.checked(ppn);
         let correctable = errors.correctable();
-        self.flash.counters.scrubbed_pages += 1;
-        self.flash.counters.corrected_bits += u64::from(found.corrected);
+        raid.counters.scrubbed_pages += 1;
+        raid.counters.corrected_bits += u64::from(found.corrected);
         if found.is_beyond {
-            self.flash.counters.uncorrectable_scrubbed += 1;
+            raid.counters.uncorrectable_scrubbed += 1;
             return self.read_rest_of_stripe(die, lpn);
         }
         // A plane that needs room keeps it for the host.
@@ -207,8 +206,8 @@ where
         }
         let found = (ppn != NONE).then(|| raid.find_errors(tables, lpn, ppn));
         let beyond = found.is_some_and(|found| found.is_beyond);
-        self.flash.counters.corrected_bits += found.map_or(0, |found| u64::from(found.corrected));
-        self.flash.counters.uncorrectable_other += u64::from(beyond);
+        raid.counters.corrected_bits += found.map_or(0, |found| u64::from(found.corrected));
+        raid.counters.uncorrectable_other += u64::from(beyond);
         let scrubber = &mut raid.scrubbing.dies[die as usize];
         let Some(can_regenerate) = scrubber.stripe_page_read(beyond) else { return };
         let (ppn, then) = (scrubber.ppn, scrubber.stripe_then);
@@ -216,7 +215,7 @@ where
         let is_there = lpn < tables.logical_pages() && scrubber.is_where_it_was(tables, lpn);
         let is_worth_it = is_there && can_regenerate;
         if is_worth_it && place_of_pages(tables, &raid.rest_of_stripe(tables, lpn)) == then {
-            self.flash.counters.scrub_regenerated += 1;
+            raid.counters.scrub_regenerated += 1;
             self.rewrite_page(die, lpn, ppn);
         } else {
             raid.leave_page(die, tables, is_worth_it);
@@ -239,7 +238,7 @@ where
         if let Some(oracle) = oracle {
             oracle.program(op, target);
         }
-        self.flash.counters.scrub_rewrites += 1;
+        raid.counters.scrub_rewrites += 1;
         ftl.tables.commit_move(lpn, ppn, target);
         raid.scrubbing.dies[die as usize].end_page();
         self.consider_gc(plane);

@@ -1,5 +1,6 @@
 //! What is kept between the host and the translation layer: the write buffer, stripes and their moves, bit errors, scrubbing.
 
+use crate::buffer::counters::BufferCounters;
 use crate::buffer::write_buffer::{WaitingWrite, WriteBuffer};
 use crate::device::Device;
 use crate::flash::op::Owner;
@@ -7,6 +8,7 @@ use crate::ftl::{FETCHED_AT_ONCE, Tables};
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, Ppn};
 use crate::media::errors::{Found, PageErrors};
 use crate::raid::active::{Rain, StripeWrite};
+use crate::raid::counters::RaidCounters;
 use crate::raid::job::Job;
 use crate::raid::mover::Levelling;
 use crate::raid::scrubber::Scrubbing;
@@ -20,6 +22,7 @@ use crate::units::Ns;
 pub struct Raid {
     /// What the design makes it do.
     pub(crate) traits: RaidTraits,
+    pub(crate) counters: RaidCounters,
     pub(crate) buffer: WriteBuffer,
     /// Coming flushes whose map entries have been fetched.
     flushes_fetched: u32,
@@ -176,6 +179,7 @@ impl Raid {
     /// Takes over what a loss of power leaves of the former state: the saved pages of the buffer, the stripes on their way whose parity
     /// had been computed, errors, violations, and pages given up unless these are lost.
     pub(crate) fn take_over(&mut self, old: Self, stripe_writes: &[StripeWrite], tables: &Tables, loses_trims: bool) {
+        self.counters = old.counters;
         self.levelling = old.levelling.after_power_loss();
         self.buffer = old.buffer;
         self.errors = old.errors;
@@ -190,6 +194,15 @@ impl Raid {
             entries.filter(|entry| entry.dirty != 0).for_each(|entry| rain.note_dirty(entry.lpn));
         }
         self.settle_room();
+    }
+
+    /// Counts anew.
+    pub(crate) fn reset_counters(&mut self) {
+        (self.counters, self.buffer.counters) = (RaidCounters::default(), BufferCounters::default());
+        if let Some(rain) = &mut self.rain {
+            rain.forget_violations();
+            self.counters.moved_stripes_max = rain.stripes.table_entries().into();
+        }
     }
 
     /// The steps that pages on their way from the buffer to the flash have under way.
@@ -207,6 +220,7 @@ impl Raid {
         });
         Self {
             traits,
+            counters: RaidCounters::default(),
             buffer,
             flushes_fetched: 0,
             rain,

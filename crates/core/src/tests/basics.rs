@@ -40,7 +40,7 @@ fn a_read_of_an_unmapped_page_returns_zeroes_at_once_and_is_counted() {
     let mut drive = drive(&tiny_device(), no_gc());
     let id = drive.at(5, read(3));
     assert_eq!(drive.finished_at(id), Some(5));
-    assert_eq!(drive.counters().unmapped_reads, 1);
+    assert_eq!(drive.counters().host.unmapped_reads, 1);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_channel_that_nobody_awaits_is_released_without_an_event() {
     alone.map_functionally([0, 1]);
     alone.at(0, read(0));
     alone.run();
-    assert_eq!(alone.counters().events, 2, "array and transfer, nothing for the channel");
+    assert_eq!(alone.counters().flash.events, 2, "array and transfer, nothing for the channel");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn the_buffer_completes_writes_and_serves_reads_at_the_speed_of_ram() {
     drive.expect_completion(written, 3);
     let hit = drive.at(10, read(0));
     drive.expect_completion(hit, 13);
-    assert_eq!(drive.counters().buffer_hits, 1);
+    assert_eq!(drive.counters().buffer.hits, 1);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn parts_of_a_multi_plane_read_share_the_array_and_transfer_in_turn() {
     // Two commands, one array read, the partner's transfer, then the lead's.
     drive.expect_completion(partner, 111 + 2 + 10 + 100);
     drive.expect_completion(lead, 111 + 2 + 10 + 200);
-    assert_eq!(drive.counters().paired, 1);
+    assert_eq!(drive.counters().flash.paired, 1);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn parts_of_a_multi_plane_program_complete_together() {
     drive.at(10_001, write(2));
     drive.at(10_002, write(3));
     drive.run();
-    assert_eq!(drive.counters().paired, 1);
+    assert_eq!(drive.counters().flash.paired, 1);
 }
 
 #[test]

@@ -56,10 +56,10 @@ fn writes_have_the_preferred_page_while_a_write_point_of_their_plane_offers_one(
     );
     let mut by_turns = drive(&device(), choosing(PageChoicePolicy::Any(Any {})));
     assert_eq!(writes_take(&mut by_turns, 5), [FAST, FAST, SLOW, SLOW, FAST], "two in turn; the second is GC's");
-    assert_eq!((by_turns.counters().pages_spread, by_turns.counters().host_preferences), (2, 0));
+    assert_eq!((by_turns.counters().ftl.pages_spread, by_turns.counters().ftl.host_preferences), (2, 0));
     let mut preferences = drive(&device(), choosing(PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc))));
     writes_take(&mut preferences, 5);
-    assert_eq!((preferences.counters().host_preferences, preferences.counters().host_preferences_met), (5, 4));
+    assert_eq!((preferences.counters().ftl.host_preferences, preferences.counters().ftl.host_preferences_met), (5, 4));
 }
 
 /// A drive with return to fast: two blocks are full, the first with two stale pages, and the first write point has written two pages.
@@ -82,7 +82,7 @@ fn idle_time_steps_write_points_over_slow_pages_and_leaves_the_victim_as_it_is()
     drive.run();
     assert_eq!(offsets(&drive), [2, 2, 0], "the write took a fast page of another write point, and a move its slow one");
     let counters = drive.counters();
-    assert_eq!((counters.return_to_fast_moves, counters.gc_pages, counters.gcs, counters.erases), (1, 1, 0, 0));
+    assert_eq!((counters.gc.return_to_fast_moves, counters.gc.pages, counters.gc.gcs, counters.gc.erases), (1, 1, 0, 0));
     assert!(!drive.view().in_gc(0));
     drive.audit().unwrap();
     assert_eq!(drive.up.ftl.tables.valid_pages(BlockGroup(0)), 1, "one of its two pages has gone");
@@ -117,7 +117,7 @@ fn work_is_measured_where_the_order_asks_for_it() {
         let mut drive = at_the_brink(&tiny_device(), design, 2);
         drive.at(0, write(0));
         drive.run();
-        assert_eq!((drive.counters().gcs, drive.counters().gc_pages), (1, 1));
+        assert_eq!((drive.counters().gc.gcs, drive.counters().gc.pages), (1, 1));
         drive.view().work()
     };
     let work = of(Some(RateMatch::new(500, false)));

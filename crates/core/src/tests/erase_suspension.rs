@@ -51,8 +51,8 @@ fn run_erase_on(device: &Device, suspend: SuspendPolicy, reads: impl IntoIterato
     let ids: Vec<u64> = reads.into_iter().map(|into| drive.at(BEGINS + into, read(0))).collect();
     drive.run();
     let reads = ids.iter().map(|&id| drive.finished_at(id).unwrap() - BEGINS).collect();
-    assert_eq!(drive.counters().erases, 1);
-    Erased { reads, ended: drive.counters().gc_ns - 1, drive }
+    assert_eq!(drive.counters().gc.erases, 1);
+    Erased { reads, ended: drive.counters().gc.took_ns - 1, drive }
 }
 
 fn run_erase(suspend: SuspendPolicy, reads: impl IntoIterator<Item = Ns>) -> Erased {
@@ -65,8 +65,8 @@ fn expect(suspend: SuspendPolicy, into: Ns, read_done: Ns, ended: Ns, cycles: u6
     let erased = run_erase(suspend, [into]);
     assert_eq!((erased.reads[0], erased.ended), (read_done, ended));
     let counters = erased.drive.counters();
-    assert_eq!((counters.extra_erase_cycles, counters.extra_erase_cycles_max), (cycles, cycles));
-    assert_eq!((counters.erase_delay_ns, counters.erase_delay_ns_max), (ended - 10_000, ended - 10_000));
+    assert_eq!((counters.flash.extra_erase_cycles, counters.flash.extra_erase_cycles_max), (cycles, cycles));
+    assert_eq!((counters.flash.erase_delay_ns, counters.flash.erase_delay_ns_max), (ended - 10_000, ended - 10_000));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn es_that_is_cut_while_it_ramps_up_makes_no_progress() {
     let erased = run_erase(es(), [500, 680]);
     assert_eq!(erased.reads, [641, 680 + 30 + READ]);
     assert_eq!(erased.ended, 821 + 40 + 9500);
-    assert_eq!(erased.drive.counters().extra_erase_cycles, 2);
+    assert_eq!(erased.drive.counters().flash.extra_erase_cycles, 2);
 }
 
 #[test]
@@ -103,11 +103,11 @@ fn i_es_keeps_whole_steps() {
     let erased = run_erase(i_es(), [2500, 4640]);
     // The step that began anew at 2641 ends before it could be cut again.
     assert_eq!(erased.ended, 4641 + READ + 6000);
-    assert_eq!(erased.drive.counters().discarded_ns, 500);
+    assert_eq!(erased.drive.counters().flash.discarded_ns, 500);
     // Here it is lost as well.
     let erased = run_erase(i_es(), [2500, 4500]);
     assert_eq!(erased.ended, 4530 + READ + 8000);
-    assert_eq!(erased.drive.counters().discarded_ns, 500 + 1859);
+    assert_eq!(erased.drive.counters().flash.discarded_ns, 500 + 1859);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn d_es_serves_what_has_come_by_the_end_of_the_step() {
     let erased = run_erase(d_es(), [500, 1999, 2001]);
     assert_eq!(erased.reads, [2000 + READ, 2000 + 2 * READ, 4000 + 3 * READ]);
     assert_eq!(erased.ended, 10_000 + 3 * READ);
-    assert_eq!(erased.drive.counters().discarded_ns, 0);
+    assert_eq!(erased.drive.counters().flash.discarded_ns, 0);
 }
 
 #[test]
@@ -167,17 +167,17 @@ fn reads_without_a_pause_stall_es_and_i_es_and_no_other() {
     for mode in [es(), i_es()] {
         let erased = run_erase(mode, without_pause());
         assert!(erased.ended > last + 9000, "it ended at {}", erased.ended);
-        assert!(erased.drive.counters().extra_erase_cycles > 90);
+        assert!(erased.drive.counters().flash.extra_erase_cycles > 90);
     }
     let deferred = run_erase(d_es(), without_pause());
     assert!(deferred.ended < last, "it ended at {}", deferred.ended);
     let timed = run_erase(t_es(3000), without_pause());
     // The reads that wait when the time is over are few, since they were served at once.
     assert!(timed.ended > deferred.ended && timed.ended <= deferred.ended + 3000 + 2 * READ, "{} and {}", timed.ended, deferred.ended);
-    assert_eq!(timed.drive.counters().switches_to_deferred, 1);
-    assert_eq!(deferred.drive.counters().switches_to_deferred, 0);
-    assert!((1..=3000 / 120).contains(&timed.drive.counters().extra_erase_cycles));
-    assert_eq!(deferred.drive.counters().extra_erase_cycles, 0);
+    assert_eq!(timed.drive.counters().flash.switches_to_deferred, 1);
+    assert_eq!(deferred.drive.counters().flash.switches_to_deferred, 0);
+    assert!((1..=3000 / 120).contains(&timed.drive.counters().flash.extra_erase_cycles));
+    assert_eq!(deferred.drive.counters().flash.extra_erase_cycles, 0);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn when_the_time_is_over_while_it_is_suspended_the_reads_that_had_come_are_the_l
     assert_eq!(erased.reads[25], on);
     assert_eq!(erased.reads[26], on + 2000 + READ);
     assert_eq!(erased.ended, on + 10_000 + READ);
-    assert_eq!(erased.drive.counters().switches_to_deferred, 1);
+    assert_eq!(erased.drive.counters().flash.switches_to_deferred, 1);
 }
 
 /// The erases of a die's planes that follow one another share one timeout.
@@ -215,7 +215,7 @@ fn the_time_goes_on_while_a_die_has_erases_to_run() {
             since.push(pending);
         }
     }
-    assert_eq!(drive.counters().erases, 2);
+    assert_eq!(drive.counters().gc.erases, 2);
     assert_eq!(since.len(), 3, "from none to a time to none: {since:?}");
     assert_eq!((since[0], since[2]), (Ns::MAX, Ns::MAX));
 }
@@ -236,8 +236,8 @@ fn played(suspend: SuspendPolicy, reads: bool) -> (u64, u64) {
         drive.at(now, command);
     }
     drive.run();
-    assert!(drive.counters().erases > 10);
-    (drive.event_hash(), drive.counters().suspensions)
+    assert!(drive.counters().gc.erases > 10);
+    (drive.event_hash(), drive.counters().flash.suspensions)
 }
 
 #[test]
@@ -277,13 +277,13 @@ fn read_during_program(programs: Programs, steps: u32, into: Ns) -> (Ns, Ns, Tes
 #[test]
 fn programs_make_way_only_where_they_are_asked_to() {
     let (read, written, drive) = read_during_program(Programs::Never, 4, 300);
-    assert_eq!((read, written, drive.counters().suspensions), (1000 + READ, 1000, 0));
+    assert_eq!((read, written, drive.counters().flash.suspensions), (1000 + READ, 1000, 0));
     let (read, written, drive) = read_during_program(Programs::InterPhase, 4, 300);
-    assert_eq!((read, written, drive.counters().program_suspensions), (500 + READ, 1000 + READ, 1));
-    assert_eq!(drive.counters().extra_erase_cycles, 0);
+    assert_eq!((read, written, drive.counters().flash.program_suspensions), (500 + READ, 1000 + READ, 1));
+    assert_eq!(drive.counters().flash.extra_erase_cycles, 0);
     let (read, written, drive) = read_during_program(Programs::IntraPhase, 4, 300);
-    assert_eq!((read, written, drive.counters().program_suspensions), (330 + READ, 330 + READ + 750, 1));
-    assert_eq!(drive.counters().discarded_ns, 50);
+    assert_eq!((read, written, drive.counters().flash.program_suspensions), (330 + READ, 330 + READ + 750, 1));
+    assert_eq!(drive.counters().flash.discarded_ns, 50);
     // A program of one step starts anew, and the last step is not waited for any shorter.
     assert_eq!(read_during_program(Programs::IntraPhase, 1, 300).1, 330 + READ + 1000);
     assert_eq!(read_during_program(Programs::InterPhase, 4, 751).0, 1000 + READ);
@@ -298,7 +298,7 @@ fn worn_blocks_take_more_steps() {
         drive.up.ftl.tables.wear_for_test(6);
         drive.at(0, write(0));
         drive.run();
-        drive.counters().gc_ns - 1
+        drive.counters().gc.took_ns - 1
     };
     assert_eq!(ended(None, 5), 2 * 2000);
     assert_eq!(ended(Some(7), 5), 2 * 2000);

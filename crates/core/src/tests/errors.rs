@@ -30,7 +30,7 @@ fn after_a_gc(device: &Device, design: Design) -> TestDrive {
     let mut drive = at_the_brink(device, design, 2);
     drive.at(0, write(0));
     drive.advance(20_000);
-    assert_eq!((drive.counters().gcs, drive.counters().gc_pages), (1, 1));
+    assert_eq!((drive.counters().gc.gcs, drive.counters().gc.pages), (1, 1));
     drive
 }
 
@@ -45,13 +45,13 @@ fn copies(drive: &TestDrive, lpn: Lpn) -> u8 {
 #[test]
 fn a_copied_page_has_the_errors_of_both_its_programs() {
     let mut drive = after_a_gc(&with_errors(one_channel(1, 1), 150), plain_design(Scope::Plane));
-    assert_eq!((copies(&drive, 0), copies(&drive, 1), drive.counters().copybacks_max), (0, 1, 1));
+    assert_eq!((copies(&drive, 0), copies(&drive, 1), drive.counters().raid.copybacks_max), (0, 1, 1));
     drive.at(20_000, read(0));
     let id = drive.at(21_000, read(1));
     drive.expect_completion(id, 21_111);
     let counters = drive.counters();
-    assert_eq!((counters.uncorrectable_reads, counters.uncorrectable_regenerated, counters.uncorrectable_lost), (1, 0, 1));
-    assert!((60..150).contains(&counters.corrected_bits), "{}", counters.corrected_bits);
+    assert_eq!((counters.raid.uncorrectable_reads, counters.raid.uncorrectable_regenerated, counters.raid.uncorrectable_lost), (1, 0, 1));
+    assert!((60..150).contains(&counters.raid.corrected_bits), "{}", counters.raid.corrected_bits);
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn what_gc_moves_through_the_controller_starts_anew() {
     let mut design = plain_design(Scope::Plane);
     design.gc = toml::from_str("copy = \"controller\"").unwrap();
     let mut drive = after_a_gc(&with_errors(one_channel(1, 1), 150), design);
-    assert_eq!((copies(&drive, 1), drive.counters().copybacks_max), (0, 0));
+    assert_eq!((copies(&drive, 1), drive.counters().raid.copybacks_max), (0, 0));
     drive.at(20_000, read(1));
     drive.run();
-    assert_eq!(drive.counters().uncorrectable_reads, 0);
+    assert_eq!(drive.counters().raid.uncorrectable_reads, 0);
 }
 
 #[test]
@@ -72,11 +72,11 @@ fn an_idle_die_finds_a_page_with_many_errors_and_writes_it_anew() {
     drive.at(0, write(0));
     drive.run();
     let counters = drive.counters();
-    assert_eq!((counters.gcs, counters.scrubbed_pages, counters.scrub_rewrites, counters.copybacks_max), (1, 1, 1, 1));
+    assert_eq!((counters.gc.gcs, counters.raid.scrubbed_pages, counters.raid.scrub_rewrites, counters.raid.copybacks_max), (1, 1, 1, 1));
     assert_eq!(copies(&drive, 1), 0);
     let id = drive.at(100_000, read(1));
     drive.expect_completion(id, 100_111);
-    assert_eq!((drive.counters().uncorrectable_reads, drive.mismatch()), (0, None));
+    assert_eq!((drive.counters().raid.uncorrectable_reads, drive.mismatch()), (0, None));
     drive.audit().unwrap();
 }
 
@@ -91,8 +91,8 @@ fn a_page_with_few_errors_is_read_once_and_left() {
     drive.at(0, write(0));
     drive.run();
     let counters = drive.counters();
-    assert_eq!((counters.scrubbed_pages, counters.scrub_rewrites, copies(&drive, 1)), (1, 0, 1));
-    assert!((8..40).contains(&counters.corrected_bits), "{}", counters.corrected_bits);
+    assert_eq!((counters.raid.scrubbed_pages, counters.raid.scrub_rewrites, copies(&drive, 1)), (1, 0, 1));
+    assert!((8..40).contains(&counters.raid.corrected_bits), "{}", counters.raid.corrected_bits);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn scrubbing_is_refused_where_no_copy_skips_the_ecc() {
 #[test]
 fn scrubbing_waits_as_long_as_anything_else_does_not() {
     let drive = after_a_gc(&with_errors(one_channel(1, 1), 250), scrubbing(50));
-    assert_eq!(drive.counters().scrubbed_pages, 1);
+    assert_eq!(drive.counters().raid.scrubbed_pages, 1);
     let mut drive = at_the_brink(&with_errors(one_channel(1, 1), 250), scrubbing(50), 2);
     drive.at(0, write(0));
     // Reads follow each other without a gap until 40 us after the GC.
@@ -117,9 +117,9 @@ fn scrubbing_waits_as_long_as_anything_else_does_not() {
         drive.at(1500 + turn * 100, read(0));
     }
     drive.advance(50_000);
-    assert_eq!(drive.counters().scrubbed_pages, 0);
+    assert_eq!(drive.counters().raid.scrubbed_pages, 0);
     drive.run();
-    assert_eq!(drive.counters().scrubbed_pages, 1);
+    assert_eq!(drive.counters().raid.scrubbed_pages, 1);
 }
 
 /// Four stripes of three pages and parity on four channels; some pages were copied once, which is more than the ECC corrects.
@@ -147,8 +147,8 @@ fn a_host_read_beyond_the_ecc_is_regenerated_from_its_stripe() {
     let attribution = drive.attribution_of(id);
     assert_eq!((attribution.get(ARRAY), attribution.get(TRANSFER), attribution.get(COMPUTE)), (20, 200, XOR_NS));
     let counters = drive.counters();
-    assert_eq!((counters.uncorrectable_reads, counters.uncorrectable_regenerated, counters.regeneration_reads), (1, 1, 3));
-    assert_eq!((counters.reconstructed_pages, counters.reconstruction_reads), (0, 0), "no read plan has decided it");
+    assert_eq!((counters.raid.uncorrectable_reads, counters.raid.uncorrectable_regenerated, counters.raid.regeneration_reads), (1, 1, 3));
+    assert_eq!((counters.raid.reconstructed_pages, counters.raid.reconstruction_reads), (0, 0), "no read plan has decided it");
     drive.run();
     assert_eq!(drive.mismatch(), None);
     drive.audit().unwrap();
@@ -172,8 +172,11 @@ fn a_page_beyond_the_ecc_is_not_read_again_to_go_around_a_gc() {
     rain::begin_gc(&mut drive, 1);
     drive.run();
     let counters = drive.counters();
-    assert_eq!((counters.reconstructions_redirected, counters.uncorrectable_regenerated, counters.uncorrectable_lost), (0, 1, 0));
-    assert_eq!((counters.gcs, counters.regeneration_waits, counters.reads_beyond_parity), (1, 1, 0));
+    assert_eq!(
+        (counters.raid.reconstructions_redirected, counters.raid.uncorrectable_regenerated, counters.raid.uncorrectable_lost),
+        (0, 1, 0)
+    );
+    assert_eq!((counters.gc.gcs, counters.raid.regeneration_waits, counters.raid.reads_beyond_parity), (1, 1, 0));
     assert_eq!((drive.completion_of(id).gc_waits_forced, drive.completion_of(first).gc_waits_forced), (1, 0));
     let blocked = |id| drive.observer().0.iter().find(|(completion, _)| completion.id == id).unwrap().0.gc_blocked;
     assert!(blocked(id) && !blocked(first));
@@ -195,9 +198,9 @@ fn a_gc_that_is_in_the_way_of_a_regeneration_from_the_first_is_a_forced_wait_as_
         rain::begin_gc(&mut drive, 1);
         let id = drive.at(50, read(3));
         drive.run();
-        let counters = *drive.counters();
-        assert_eq!((counters.gcs, counters.uncorrectable_regenerated, counters.reconstructed_pages), (1, 1, 0));
-        assert_eq!((counters.regeneration_waits, counters.reads_beyond_parity), (u64::from(plans), 0));
+        let counters = drive.counters();
+        assert_eq!((counters.gc.gcs, counters.raid.uncorrectable_regenerated, counters.raid.reconstructed_pages), (1, 1, 0));
+        assert_eq!((counters.raid.regeneration_waits, counters.raid.reads_beyond_parity), (u64::from(plans), 0));
         let completion = drive.completion_of(id);
         assert_eq!((completion.gc_blocked, completion.gc_waits_forced), (true, u16::from(plans)));
         assert_eq!(completion.gc_wait_since, if plans { 50 + 111 } else { 0 });
@@ -210,12 +213,12 @@ fn two_pages_of_a_stripe_beyond_the_ecc_are_lost() {
     let id = drive.at(0, read(3));
     drive.expect_completion(id, 2 * 111 + XOR_NS);
     let counters = drive.counters();
-    assert_eq!((counters.uncorrectable_reads, counters.uncorrectable_regenerated, counters.uncorrectable_lost), (1, 0, 1));
-    assert_eq!((counters.uncorrectable_other, counters.reconstructions_beyond_ecc), (1, 0));
+    assert_eq!((counters.raid.uncorrectable_reads, counters.raid.uncorrectable_regenerated, counters.raid.uncorrectable_lost), (1, 0, 1));
+    assert_eq!((counters.raid.uncorrectable_other, counters.raid.reconstructions_beyond_ecc), (1, 0));
     let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(90) }, &[3, 5]);
     drive.run();
     let counters = drive.counters();
-    assert_eq!((counters.uncorrectable_scrubbed, counters.scrub_regenerated, counters.scrub_rewrites), (2, 0, 0));
+    assert_eq!((counters.raid.uncorrectable_scrubbed, counters.raid.scrub_regenerated, counters.raid.scrub_rewrites), (2, 0, 0));
 }
 
 #[test]
@@ -224,7 +227,7 @@ fn the_scrubber_regenerates_what_it_cannot_correct() {
     let ppn = drive.up.ftl.tables.lookup(3);
     drive.run();
     let counters = drive.counters();
-    assert_eq!((counters.uncorrectable_scrubbed, counters.scrub_regenerated, counters.scrub_rewrites), (1, 1, 1));
+    assert_eq!((counters.raid.uncorrectable_scrubbed, counters.raid.scrub_regenerated, counters.raid.scrub_rewrites), (1, 1, 1));
     assert!(drive.up.ftl.tables.lookup(3) != ppn && copies(&drive, 3) == 0);
     let id = drive.at(100_000, read(3));
     drive.expect_completion(id, 100_111);
@@ -240,13 +243,13 @@ fn a_page_that_was_put_off_is_regenerated_in_the_round_that_the_next_request_beg
     let ppn = drive.up.ftl.tables.lookup(3);
     drive.at(900, write(4));
     drive.run();
-    let counters = *drive.counters();
-    assert_eq!((counters.scrubbed_pages, counters.scrub_regenerated, counters.parity_pages), (1, 0, 1));
+    let counters = drive.counters();
+    assert_eq!((counters.raid.scrubbed_pages, counters.raid.scrub_regenerated, counters.raid.parity_pages), (1, 0, 1));
     assert_eq!(drive.up.ftl.tables.lookup(3), ppn);
     drive.at(100_000, read(9));
     drive.run();
     let counters = drive.counters();
-    assert_eq!((counters.scrubbed_pages, counters.scrub_regenerated), (2, 1));
+    assert_eq!((counters.raid.scrubbed_pages, counters.raid.scrub_regenerated), (2, 1));
     assert!(drive.up.ftl.tables.lookup(3) != ppn && copies(&drive, 3) == 0);
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
 }
@@ -255,20 +258,24 @@ fn a_page_that_was_put_off_is_regenerated_in_the_round_that_the_next_request_beg
 fn what_is_copied_after_a_round_is_scrubbed_when_a_request_has_come_though_it_copies_nothing() {
     let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(90) }, &[3]);
     drive.run();
-    assert_eq!(drive.counters().scrubbed_pages, 1);
+    assert_eq!(drive.counters().raid.scrubbed_pages, 1);
     let plane = |lpn: Lpn| drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(lpn));
     let other = (0..12).find(|&lpn| lpn != 3 && plane(lpn) == plane(3)).expect("another page of the plane");
     let ppn = drive.up.ftl.tables.lookup(other);
     drive.note_copyback(ppn, ppn);
     drive.run();
-    assert_eq!(drive.counters().scrubbed_pages, 1, "no request since the round began");
+    assert_eq!(drive.counters().raid.scrubbed_pages, 1, "no request since the round began");
     drive.at(100_000, read(0));
     drive.run();
-    assert_eq!(drive.counters().scrubbed_pages, 2);
+    assert_eq!(drive.counters().raid.scrubbed_pages, 2);
     drive.at(200_000, read(0));
-    let timers = drive.counters().events;
+    let timers = drive.counters().flash.events;
     drive.run();
-    assert_eq!((drive.counters().scrubbed_pages, drive.counters().events), (2, timers + 2), "nothing is left: only the read's events");
+    assert_eq!(
+        (drive.counters().raid.scrubbed_pages, drive.counters().flash.events),
+        (2, timers + 2),
+        "nothing is left: only the read's events"
+    );
 }
 
 /// Joins whatever is of the same kind at the same offset, be it the host's or of the background.
@@ -306,9 +313,9 @@ fn a_page_that_is_not_to_be_rewritten_any_more_is_in_no_command() {
         }
         drive.at(1150, write(1));
         drive.run();
-        let counters = *drive.counters();
-        assert_eq!((counters.scrubbed_pages, counters.scrub_rewrites), (1, u64::from(!written)));
-        assert_eq!(counters.paired, u64::from(!written));
+        let counters = drive.counters();
+        assert_eq!((counters.raid.scrubbed_pages, counters.raid.scrub_rewrites), (1, u64::from(!written)));
+        assert_eq!(counters.flash.paired, u64::from(!written));
         assert_eq!((drive.flash.ops.in_use(), drive.mismatch(), drive.audit()), (0, None, Ok(())));
     }
 }

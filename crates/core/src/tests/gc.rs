@@ -10,10 +10,10 @@ fn an_isolated_gc_copies_back_and_erases_in_the_sum_of_its_steps() {
     let trigger = drive.at(0, write(0));
     drive.expect_completion(trigger, 1101);
     drive.run();
-    assert_eq!(drive.counters().gcs, 1);
+    assert_eq!(drive.counters().gc.gcs, 1);
     // Page 0 was just overwritten, so one page is left: two commands, array read, array program; then command and erase.
-    assert_eq!(drive.counters().gc_copy_ns, 1 + 10 + 1 + 1000);
-    assert_eq!(drive.counters().gc_ns, 1012 + 1 + 10_000);
+    assert_eq!(drive.counters().gc.copy_ns, 1 + 10 + 1 + 1000);
+    assert_eq!(drive.counters().gc.took_ns, 1012 + 1 + 10_000);
     drive.up.ftl.tables.audit().unwrap();
 }
 
@@ -22,11 +22,11 @@ fn an_isolated_gc_of_64_valid_pages_copies_for_54_ms_and_erases_for_2_ms() {
     let mut drive = at_the_brink(&table_1_plane(), plain_design(Scope::Plane), 65);
     drive.at(0, write(0));
     drive.run();
-    assert_eq!(drive.counters().gcs, 1);
-    assert_eq!(drive.counters().gc_pages, 64);
+    assert_eq!(drive.counters().gc.gcs, 1);
+    assert_eq!(drive.counters().gc.pages, 64);
     let commands = 64 * 2 * 200;
-    assert_eq!(drive.counters().gc_copy_ns, 53_760_000 + commands);
-    assert_eq!(drive.counters().gc_ns, 53_760_000 + commands + 200 + 2_000_000);
+    assert_eq!(drive.counters().gc.copy_ns, 53_760_000 + commands);
+    assert_eq!(drive.counters().gc.took_ns, 53_760_000 + commands + 200 + 2_000_000);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn two_gcs_that_lock_the_controller_do_not_deadlock() {
     }
     drive.run();
     assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
-    assert!(drive.counters().gcs > 4);
+    assert!(drive.counters().gc.gcs > 4);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_gc_through_the_controller_moves_data_over_the_channel() {
     let mut drive = at_the_brink(&one_channel(1, 1), design, 2);
     drive.at(0, write(0));
     drive.run();
-    assert_eq!(drive.counters().gc_copy_ns, 111 + 1101);
+    assert_eq!(drive.counters().gc.copy_ns, 111 + 1101);
     assert_eq!(drive.mismatch(), None);
 }
 
@@ -145,7 +145,7 @@ fn a_preemptible_gc_yields_after_a_page_and_a_blocking_one_after_the_erase() {
         // The GC starts at 1101; its first page of three ends at 2113.
         let id = drive.at(1200, read(15));
         drive.run();
-        (drive.finished_at(id).unwrap(), drive.counters().preemptions)
+        (drive.finished_at(id).unwrap(), drive.counters().gc.preemptions)
     };
     let mut design = plain_design(Scope::Plane);
     design.order = OrderPolicy::ReadFirst(ReadFirst::default());
@@ -172,7 +172,7 @@ fn below_the_hard_watermark_a_preemptible_gc_yields_no_more() {
         drive.at(0, write(15));
         let id = drive.at(2200, read(15));
         drive.run();
-        (drive.finished_at(id).unwrap(), drive.counters().preemptions)
+        (drive.finished_at(id).unwrap(), drive.counters().gc.preemptions)
     };
     // The pages end at 2113, 3125 and 4137. Fewer than 14 pages are erased from the second on, when the fourth has been read.
     assert_eq!(finish(25.0), (3125 + 111, 3), "above the watermark");
@@ -201,11 +201,11 @@ fn a_gate_is_asked_again_when_it_said_so() {
     drive.advance(5000);
     assert!(drive.view().in_gc(0));
     drive.run();
-    assert_eq!(drive.counters().gcs, 1);
+    assert_eq!(drive.counters().gc.gcs, 1);
     // The first write completes at 1101 and makes the plane want a GC.
-    assert_eq!(drive.counters().gate_wait_ns, 5000 - 1101);
-    assert_eq!(drive.counters().gate_wait_ns_max, 5000 - 1101);
-    assert_eq!(drive.counters().gc_ns_max, drive.counters().gc_ns);
+    assert_eq!(drive.counters().gc.gate_wait_ns, 5000 - 1101);
+    assert_eq!(drive.counters().gc.gate_wait_ns_max, 5000 - 1101);
+    assert_eq!(drive.counters().gc.took_ns_max, drive.counters().gc.took_ns);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_quiet_channel_lets_a_gc_start_and_a_busy_one_does_not() {
     assert!(!drive.view().in_gc(0), "the read is on the channel until 1211");
     drive.advance(1211);
     assert!(drive.view().in_gc(0));
-    assert_eq!(drive.counters().gate_waits, 1);
+    assert_eq!(drive.counters().gc.gate_waits, 1);
 }
 
 #[test]
@@ -234,9 +234,9 @@ fn a_stalled_write_waits_for_the_erase_and_is_attributed_for_it() {
     let ids: Vec<u64> = (0..64).map(|index| drive.at(0, write(index % 16))).collect();
     drive.run();
     assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
-    assert!(drive.counters().gcs > 0);
+    assert!(drive.counters().gc.gcs > 0);
     let space_blocked: Ns = ids.iter().map(|&id| drive.attribution_of(id).get(SPACE)).sum();
-    assert!(space_blocked > 0 && drive.counters().space_blocked > 0);
+    assert!(space_blocked > 0 && drive.counters().flash.space_blocked > 0);
     assert!(ids.iter().all(|&id| drive.attribution_of(id).get(SPACE) == 0 || drive.completion_of(id).gc_blocked));
 }
 
@@ -250,7 +250,7 @@ fn gc_that_takes_no_time_leaves_no_trace_in_latency() {
     let after = drive.at(1101, read(0));
     drive.expect_completion(after, 1101 + 111);
     let counters = drive.counters();
-    assert_eq!((counters.gcs, counters.erases, counters.gc_pages), (1, 1, 1));
+    assert_eq!((counters.gc.gcs, counters.gc.erases, counters.gc.pages), (1, 1, 1));
     assert_eq!((drive.view().erases_of(0), drive.up.ftl.tables.erase_count(0)), (1, 1));
     assert_eq!(drive.mismatch(), None);
 }
@@ -265,7 +265,7 @@ fn ideal_run(victims: &str, writes: &[u32]) -> (Vec<Option<Ns>>, [u64; 2], Vec<u
     drive.run();
     let finished = ids.iter().map(|&id| drive.finished_at(id)).collect();
     let erases = (0..8).map(|block| drive.up.ftl.tables.erase_count(block)).collect();
-    (finished, [drive.counters().gc_pages, drive.counters().erases], erases, drive.event_hash())
+    (finished, [drive.counters().gc.pages, drive.counters().gc.erases], erases, drive.event_hash())
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn a_write_behind_one_of_its_page_that_a_gc_blocks_is_blocked_as_well() {
             let first = drive.at(1200, Command { sectors, ..write(1) });
             let second = drive.at(at, write(1));
             drive.run();
-            assert_eq!(drive.counters().gcs, 1);
+            assert_eq!(drive.counters().gc.gcs, 1);
             assert!(drive.completion_of(first).gc_blocked);
             assert_eq!(drive.completion_of(second).gc_blocked, blocked, "it came at {at}");
             let waited = drive.finished_at(first).unwrap() - at;
@@ -337,7 +337,7 @@ fn a_write_behind_one_of_its_page_that_waits_for_no_gc_is_not_blocked() {
     let mut drive = at_the_brink(&one_channel(1, 1), plain_design(Scope::Plane), 2);
     let ids = [0, 1, 2].map(|at| drive.at(at, write(0)));
     drive.run();
-    assert_eq!(drive.counters().gcs, 1);
+    assert_eq!(drive.counters().gc.gcs, 1);
     // The first two are programmed before the GC begins, the third after it.
     assert_eq!(ids.map(|id| drive.completion_of(id).gc_blocked), [false, false, true]);
 }
@@ -350,7 +350,7 @@ fn a_lock_request_outlives_the_channel_lock_of_another() {
     drive.at(0, write(0));
     drive.at(50, write(1));
     drive.run();
-    assert_eq!(drive.counters().gcs, 2, "{}", drive.explain_standstill());
+    assert_eq!(drive.counters().gc.gcs, 2, "{}", drive.explain_standstill());
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn a_lock_request_passes_a_read_that_waits_for_the_channel_only_if_order_says_so
         let (mut drive, id) = drive_with(order);
         drive.expect_completion(id, 1161 + 1 + 10 + 100);
         drive.run();
-        assert_eq!(drive.counters().gcs, 1);
+        assert_eq!(drive.counters().gc.gcs, 1);
     }
     let (mut drive, id) = drive_with(OrderPolicy::GcFirst(GcFirst {}));
     drive.run();
@@ -387,8 +387,8 @@ fn what_is_made_free_takes_no_time_and_the_rest_as_long_as_before() {
         drive.run();
         drive.audit().unwrap();
         assert_eq!(drive.mismatch(), None);
-        assert_eq!((drive.counters().gcs, drive.counters().gc_pages), (1, 1));
-        drive.counters().gc_ns
+        assert_eq!((drive.counters().gc.gcs, drive.counters().gc.pages), (1, 1));
+        drive.counters().gc.took_ns
     };
     // One page, for the other is written: a command and a read, a command and a program; then a command and the erase.
     assert_eq!(gc_ns(&[]), 11 + 1001 + 10_001);

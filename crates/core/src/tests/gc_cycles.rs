@@ -36,7 +36,7 @@ fn at_the_brink_of_cycles(design: Design, valid: &[u32]) -> TestDrive {
 }
 
 fn collected(drive: &TestDrive) -> (u64, u64) {
-    (drive.counters().gc_cycles, drive.counters().gcs)
+    (drive.counters().gc.cycles, drive.counters().gc.gcs)
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn a_cycle_ends_at_its_stop_watermark_and_the_next_begins_below_the_start() {
         }
         drive.at(drive.now(), write(25));
         drive.run();
-        assert_eq!(drive.counters().gc_cycles, 2 * u64::from(stop));
-        assert!(drive.counters().gcs > first.1);
+        assert_eq!(drive.counters().gc.cycles, 2 * u64::from(stop));
+        assert!(drive.counters().gc.gcs > first.1);
         assert!(drive.up.ftl.tables.free_pages(0) >= erased);
         assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
     }

@@ -101,15 +101,15 @@ fn run_figure_5(design: Design) -> (Vec<Ns>, Vec<Ns>, TestDrive) {
     let mut drive = at_time_0(design, 4);
     let queue = fill_queue(&mut drive);
     drive.advance(ZERO + 49);
-    assert_eq!(drive.counters().gcs, 0);
+    assert_eq!(drive.counters().gc.gcs, 0);
     drive.advance(ZERO + 50);
-    assert_eq!((drive.counters().gcs, drive.counters().gc_pages), (1, 15));
+    assert_eq!((drive.counters().gc.gcs, drive.counters().gc.pages), (1, 15));
     drive.run();
     let done = |id: &u64| drive.finished_at(*id).unwrap() - ZERO;
     assert!(queue.plane_0.iter().all(|id| done(id) > 50), "plane 0 is the GC's");
     let times = (queue.reads.iter().map(done).collect(), queue.writes.iter().map(done).collect());
     drive.up.ftl.tables.audit().unwrap();
-    assert_eq!((drive.mismatch(), drive.counters().gcs), (None, 1));
+    assert_eq!((drive.mismatch(), drive.counters().gc.gcs), (None, 1));
     (times.0, times.1, drive)
 }
 
@@ -117,8 +117,8 @@ fn run_figure_5(design: Design) -> (Vec<Ns>, Vec<Ns>, TestDrive) {
 fn in_figure_5a_the_baseline_serves_nothing_before_the_gc_ends() {
     let (reads, writes, drive) = run_figure_5(baseline());
     assert!(reads.iter().chain(&writes).all(|&done| done > 50), "{reads:?} {writes:?}");
-    assert_eq!((drive.counters().paired_gc_reads, drive.counters().paired_gc_programs), (0, 0));
-    assert_eq!(drive.counters().gc_locked_ns, 50);
+    assert_eq!((drive.counters().flash.paired_gc_reads, drive.counters().flash.paired_gc_programs), (0, 0));
+    assert_eq!(drive.counters().gc.locked_ns, 50);
 }
 
 #[test]
@@ -128,8 +128,12 @@ fn in_figure_5b_gc_par_pairs_i_with_c_and_the_writes_with_b_and_d() {
     assert_eq!((writes, reads[0]), (vec![3, 6], 4));
     assert!(reads[1..].iter().all(|&done| done > 50), "block 2 has none of their offsets: {reads:?}");
     let counters = drive.counters();
-    assert_eq!((counters.paired_gc_reads, counters.paired_gc_programs), (1, 2));
-    assert_eq!((counters.paired_gc_ns, counters.paired_gc_read_ns, counters.gc_locked_ns), (5, 1, 50), "5 of 50 cycles of plane 1");
+    assert_eq!((counters.flash.paired_gc_reads, counters.flash.paired_gc_programs), (1, 2));
+    assert_eq!(
+        (counters.flash.paired_gc_ns, counters.flash.paired_gc_read_ns, counters.gc.locked_ns),
+        (5, 1, 50),
+        "5 of 50 cycles of plane 1"
+    );
     // Both active blocks of plane 1 are open: at 4 and, with J and L, at 2.
     assert_eq!([0, 1].map(|point| drive.up.ftl.tables.next_offset(1, point)), [4, 2]);
 }
@@ -140,7 +144,7 @@ fn in_figure_5c_gc_vic_takes_block_6_and_serves_m_o_and_p_as_well_but_not_i() {
     // C reads at 3, E at 6, G at 9.
     assert_eq!((writes, &reads[1..]), (vec![3, 6], &[4, 7, 10][..]));
     assert!(reads[0] > 50, "block 6 has lost page 7");
-    assert_eq!((drive.counters().paired_gc_reads, drive.counters().paired_gc_programs), (3, 2));
+    assert_eq!((drive.counters().flash.paired_gc_reads, drive.counters().flash.paired_gc_programs), (3, 2));
     assert_eq!(drive.up.ftl.tables.erase_count(6), 1);
 }
 
@@ -156,7 +160,7 @@ fn figure_6(i: u32, j: u32, design: fn() -> Design) -> Option<Ns> {
     let write = drive.at(0, write(page(1, 4, 1)));
     drive.wake();
     drive.run();
-    let paired = drive.counters().paired_gc_programs;
+    let paired = drive.counters().flash.paired_gc_programs;
     let done = drive.finished_at(write).unwrap() - ZERO;
     assert_eq!(paired, u64::from(done < 50));
     // The n-th program of GC ends at 3 n.
@@ -184,7 +188,7 @@ fn without_a_waiting_write_gc_goes_ahead_and_a_plane_behind_it_joins_no_more_unl
         let done = writes.map(|id| drive.finished_at(id).unwrap() - ZERO);
         assert_eq!(done.map(|done| done < 50), [paired > 0; 2], "{done:?}");
         let counters = drive.counters();
-        assert_eq!((counters.paired_gc_programs, counters.skipped_pages, counters.padded_pages), (paired, skipped, skipped));
+        assert_eq!((counters.flash.paired_gc_programs, counters.ftl.skipped_pages, counters.ftl.padded_pages), (paired, skipped, skipped));
         drive.up.ftl.tables.audit().unwrap();
     }
 }
@@ -241,7 +245,7 @@ fn four_planes_take_up_to_three_partners() {
     drive.run();
     assert_eq!(reads.map(|id| drive.finished_at(id).unwrap() - ZERO), [1; 3], "beside the first read of GC, of page 16");
     assert_eq!(writes.map(|id| drive.finished_at(id).unwrap() - ZERO), [3; 3], "beside its first program");
-    assert_eq!((drive.counters().paired_gc_reads, drive.counters().paired_gc_programs), (3, 3));
+    assert_eq!((drive.counters().flash.paired_gc_reads, drive.counters().flash.paired_gc_programs), (3, 3));
 }
 
 #[test]
@@ -259,8 +263,8 @@ fn a_gc_that_yields_pauses_for_what_was_not_paired() {
     drive.expect_completion(other, ZERO + 4);
     drive.expect_completion(own, ZERO + 5);
     drive.run();
-    assert!(drive.counters().preemptions > 1);
-    assert_eq!(drive.counters().gcs, 1);
+    assert!(drive.counters().gc.preemptions > 1);
+    assert_eq!(drive.counters().gc.gcs, 1);
     assert!(drive.finished_at(write).unwrap() < ZERO + 50);
 }
 
@@ -292,7 +296,7 @@ fn a_program_that_was_loaded_in_vain_brings_its_data_again() {
         let wasted = 115_000 + 98_699;
         let done = begins + wasted + 115_000 + transfers * 98_699 + 1_600_000;
         assert_eq!(drive.finished_at(written), Some(done));
-        assert_eq!((drive.counters().gc_copies_wasted, drive.counters().paired_gc_programs), (1, 1));
+        assert_eq!((drive.counters().gc.copies_wasted, drive.counters().flash.paired_gc_programs), (1, 1));
         assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
     }
 }
@@ -305,15 +309,15 @@ fn the_gc_takes_as_long_as_without_partners_but_for_a_page_whose_plane_senses_an
         prepare_figure_5(&mut drive, 4);
         let queue = fill_queue(&mut drive);
         drive.run();
-        assert_eq!((drive.mismatch(), drive.counters().gcs), (None, 1));
-        (*drive.counters(), queue.reads.map(|id| drive.finished_at(id).unwrap()))
+        assert_eq!((drive.mismatch(), drive.counters().gc.gcs), (None, 1));
+        (drive.counters(), queue.reads.map(|id| drive.finished_at(id).unwrap()))
     };
     let (base, _) = run(baseline());
-    assert_eq!(base.gc_ns, 115_000 + 98_699 + 15 * (115_000 + 2 * 98_699 + 1_600_000) + 3_000_000, "the lock waits for a read");
+    assert_eq!(base.gc.took_ns, 115_000 + 98_699 + 15 * (115_000 + 2 * 98_699 + 1_600_000) + 3_000_000, "the lock waits for a read");
     let (par, reads) = run(gc_par());
     // The data of the first program cross the channel while GC reads page 3. Those of the second can't while it reads page 7,
     // since a read of their plane has joined that.
-    assert_eq!((par.gc_ns, par.paired_gc_reads, par.paired_gc_programs), (base.gc_ns + 98_699, 1, 2));
+    assert_eq!((par.gc.took_ns, par.flash.paired_gc_reads, par.flash.paired_gc_programs), (base.gc.took_ns + 98_699, 1, 2));
     // The GC begins at 213,699 and moves a page in 1,912,398. Page 7 leaves the array with the second one, whose data cross
     // the channel to the controller and back before those of "I", as do those of the program that joins.
     assert_eq!(reads[0], 213_699 + 1_912_398 + 115_000 + 4 * 98_699);
@@ -350,8 +354,8 @@ fn pages_of_a_global_gc_take_reads_along_where_they_are_read_and_programs_where_
     let done = [paired_read, alone, paired_program].map(|id| drive.finished_at(id).unwrap());
     assert_eq!(done, [2, 2, 4]);
     let counters = drive.counters();
-    assert_eq!((counters.paired_gc_reads, counters.paired_gc_programs), (1, 1));
-    assert!(counters.gc_pages_cross_plane > 0);
+    assert_eq!((counters.flash.paired_gc_reads, counters.flash.paired_gc_programs), (1, 1));
+    assert!(counters.gc.pages_cross_plane > 0);
     assert_eq!(drive.mismatch(), None);
     drive.up.ftl.tables.audit().unwrap();
 }

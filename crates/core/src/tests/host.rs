@@ -119,7 +119,7 @@ fn pages_in_ram_cross_the_link_as_well_and_pages_of_zeroes_do_not() {
     let attribution = drive.attribution_of(id);
     assert_eq!((attribution.get(BUFFER), attribution.get(LINK_WAIT), attribution.get(LINK)), (3, 0, 400));
     let id = drive.at(1500, pages(CommandKind::Read, 5, 2));
-    assert_eq!((drive.finished_at(id), drive.counters().unmapped_reads), (Some(1500), 3));
+    assert_eq!((drive.finished_at(id), drive.counters().host.unmapped_reads), (Some(1500), 3));
     // One page from RAM, ready at 2003, and one from the flash, ready at 2111, which waits until 2403.
     drive.map_functionally([3]);
     let id = drive.at(1900, write(2));
@@ -186,7 +186,7 @@ fn a_write_that_finds_the_buffer_full_waits_for_the_gc_of_its_pages() {
     drive.at(1101, write(1));
     let blocked = drive.at(1101, write(2));
     drive.run();
-    assert_eq!(drive.counters().gcs, 1);
+    assert_eq!(drive.counters().gc.gcs, 1);
     let wait = drive.finished_at(blocked).unwrap() - 1101 - 3;
     let (flush, gc): (Vec<_>, Vec<_>) = room_wait(&drive, blocked).into_iter().partition(|&(cause, _)| cause == "buffer_flush");
     assert_eq!(flush, [("buffer_flush", 1101)]);
@@ -297,8 +297,8 @@ fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
     assert_eq!(drive.up.ftl.tables.lookup(1), NONE, "at once");
     drive.expect_completion(id, 103);
     assert_eq!(drive.attribution_of(id).get(BUFFER), 3);
-    let counters = *drive.counters();
-    assert_eq!((counters.trims, counters.trimmed_pages, counters.trimmed_partly, counters.host_pages), (1, 2, 2, 0));
+    let counters = drive.counters();
+    assert_eq!((counters.host.trims, counters.host.trimmed_pages, counters.host.trimmed_partly, counters.ftl.host_pages), (1, 2, 2, 0));
     assert_eq!(drive.up.ftl.tables.valid_pages(BlockGroup(0)) + drive.up.ftl.tables.valid_pages(BlockGroup(8)), blocks - 2);
     let zeroes = drive.at(200, pages(CommandKind::Read, 1, 2));
     let kept = drive.at(200, read(3));
@@ -306,7 +306,7 @@ fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
     drive.expect_completion(kept, 311);
     let small = drive.at(400, Command { kind: CommandKind::Trim, sector: 1, sectors: 6, critical: false });
     drive.expect_completion(small, 403);
-    assert_eq!((drive.counters().trimmed_pages, drive.counters().trimmed_partly), (2, 3));
+    assert_eq!((drive.counters().host.trimmed_pages, drive.counters().host.trimmed_partly), (2, 3));
     drive.up.ftl.tables.audit().unwrap();
     assert_eq!(drive.mismatch(), None);
 }
@@ -331,7 +331,7 @@ fn a_page_trimmed_in_the_buffer_is_never_programmed() {
     drive.at(20, read(1));
     drive.at(30, pages(CommandKind::Write, 8, 4));
     drive.run();
-    assert_eq!((drive.counters().trimmed_buffered, drive.counters().void_programs), (1, 0));
+    assert_eq!((drive.counters().host.trimmed_buffered, drive.counters().ftl.void_programs), (1, 0));
     drive.at(100_000, read(1));
     drive.run();
     assert_eq!((drive.up.ftl.tables.lookup(1), drive.mismatch()), (NONE, None));
@@ -366,13 +366,13 @@ fn a_flush_under_way_does_not_bring_a_trimmed_page_back() {
         for at in [1, 50, 90, program_ends - 1] {
             for again in [None, Some(at), Some(at + 3)] {
                 let drive = trimmed_on_its_way(&device, sectors, at, again);
-                assert_eq!(drive.counters().void_programs, 1, "trimmed at {at}, {sectors} sectors");
+                assert_eq!(drive.counters().ftl.void_programs, 1, "trimmed at {at}, {sectors} sectors");
                 assert_eq!(drive.up.ftl.tables.lookup(0) == NONE, again.is_none());
-                assert_eq!(drive.counters().host_pages, 1 + u64::from(again.is_some()));
+                assert_eq!(drive.counters().ftl.host_pages, 1 + u64::from(again.is_some()));
             }
         }
         let after = trimmed_on_its_way(&device, sectors, program_ends, None);
-        assert_eq!((after.counters().void_programs, after.counters().trimmed_pages), (0, 1));
+        assert_eq!((after.counters().ftl.void_programs, after.counters().host.trimmed_pages), (0, 1));
     }
 }
 
@@ -382,7 +382,7 @@ fn a_direct_write_under_way_does_not_bring_a_trimmed_page_back() {
         for at in [1, 50, 1000] {
             for again in [None, Some(at), Some(at + 3)] {
                 let drive = trimmed_on_its_way(&tiny_device(), sectors, at, again);
-                assert_eq!(drive.counters().void_programs, 1);
+                assert_eq!(drive.counters().ftl.void_programs, 1);
                 assert_eq!(drive.up.ftl.tables.lookup(0) == NONE, again.is_none());
             }
         }
@@ -393,7 +393,7 @@ fn a_direct_write_under_way_does_not_bring_a_trimmed_page_back() {
     let second = drive.at(1, write(0));
     drive.at(2, trim(0, 1));
     drive.expect_completion(second, 2202);
-    assert_eq!((drive.counters().void_programs, drive.up.ftl.tables.lookup(0)), (2, NONE));
+    assert_eq!((drive.counters().ftl.void_programs, drive.up.ftl.tables.lookup(0)), (2, NONE));
 }
 
 #[test]
@@ -405,7 +405,7 @@ fn a_write_that_waits_for_space_loses_what_is_trimmed() {
     drive.at(20, trim(3, 1));
     drive.run();
     assert!(drive.finished_at(write).is_some());
-    assert_eq!((drive.counters().trimmed_buffered, drive.up.ftl.tables.lookup(3)), (1, NONE));
+    assert_eq!((drive.counters().host.trimmed_buffered, drive.up.ftl.tables.lookup(3)), (1, NONE));
     for lpn in [2, 3, 4] {
         drive.at(drive.now() + 1, read(lpn));
         drive.run();
@@ -431,7 +431,7 @@ fn a_page_that_gc_copies_stays_trimmed() {
         drive.at(1500, trim(copied, 1));
         drive.run();
         assert_eq!(drive.up.ftl.tables.lookup(copied), NONE);
-        assert_eq!(drive.counters().gc_copies_wasted, 1);
+        assert_eq!(drive.counters().gc.copies_wasted, 1);
         drive.at(drive.now() + 1, read(copied));
         drive.run();
         assert_eq!(drive.mismatch(), None);

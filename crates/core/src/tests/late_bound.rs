@@ -67,7 +67,7 @@ fn a_page_waits_for_the_die_that_is_idle_first_and_the_wait_is_attributed() {
     drive.expect_completion(third, 2202);
     let attribution = drive.attribution_of(third);
     assert_eq!((attribution.get(PLACE), attribution.get(COMMAND), attribution.get(TRANSFER), attribution.get(ARRAY)), (1094, 1, 100, 1000));
-    assert_eq!(drive.counters().placed_after_wait, 1);
+    assert_eq!(drive.counters().ftl.placed_after_wait, 1);
     assert_eq!(drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(2)), 0, "the first die became idle first");
 }
 
@@ -128,7 +128,7 @@ fn a_block_without_valid_pages_is_erased_before_any_page_is_moved() {
     let erase = drive.next_event().unwrap();
     assert_eq!(erase, 5 * 2000 + 1, "the first operation is an erase");
     drive.run();
-    assert_eq!((drive.counters().erases, drive.counters().gc_pages), (1, 0), "with ten erased blocks nothing is wanted");
+    assert_eq!((drive.counters().gc.erases, drive.counters().gc.pages), (1, 0), "with ten erased blocks nothing is wanted");
     assert_eq!(drive.up.ftl.tables.valid_pages(BlockGroup(0)), 1);
     drive.audit().unwrap();
 }
@@ -157,7 +157,7 @@ fn no_victim_is_begun_while_the_last_pages_of_another_make_up_for_what_is_lackin
         assert_eq!(drive.up.ftl.tables.erased_groups(Pool(0)), 10 - lacking);
         drive.wake();
         drive.run();
-        assert_eq!((drive.counters().erases, drive.counters().gc_pages), (lacking.into(), 4 * u64::from(lacking)));
+        assert_eq!((drive.counters().gc.erases, drive.counters().gc.pages), (lacking.into(), 4 * u64::from(lacking)));
         drive.audit().unwrap();
     }
 }
@@ -172,7 +172,7 @@ fn a_page_that_was_read_stands_at_the_front_of_its_queue_and_behind_the_host() {
         let waits: usize = drive.up.ftl.late_bound.as_ref().unwrap().queues.iter().map(|line| line.len()).sum();
         assert!(waits <= 2, "each plane has one page in the controller");
     }
-    assert!(drive.counters().gc_pages > 0);
+    assert!(drive.counters().gc.pages > 0);
     for plane in 0..2 {
         assert!(drive.up.ftl.tables.erased_groups(Pool(plane)) >= 7, "GC in idle time goes on up to the background threshold");
     }
@@ -196,7 +196,7 @@ fn a_critical_write_has_a_fast_page_where_others_take_what_comes() {
     let hinted = drive.at(0, critical(21));
     drive.expect_completion(hinted, 1101);
     drive.expect_completion(plain, 3101);
-    assert_eq!((drive.counters().critical_pages, drive.counters().critical_pages_fast), (1, 1));
+    assert_eq!((drive.counters().ftl.critical_pages, drive.counters().ftl.critical_pages_fast), (1, 1));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_critical_write_rather_takes_a_slow_page_than_to_wait() {
     drive.at(0, write(10));
     let hinted = drive.at(0, critical(11));
     drive.expect_completion(hinted, 3101);
-    assert_eq!((drive.counters().critical_pages, drive.counters().critical_pages_fast), (1, 0));
+    assert_eq!((drive.counters().ftl.critical_pages, drive.counters().ftl.critical_pages_fast), (1, 0));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn idle_time_returns_every_write_point_to_fast_pages_and_comes_to_an_end() {
             let rounds = Ns::from(reserve / 4);
             assert!(last - begun <= rounds * 1101 + 101, "{strength:?} {write_points}: {}", last - begun);
             assert!(parked(&drive), "and again");
-            assert!(drive.counters().return_to_fast_moves > 0);
+            assert!(drive.counters().gc.return_to_fast_moves > 0);
             drive.audit().unwrap();
         }
     }
@@ -257,7 +257,7 @@ fn return_to_fast_comes_to_an_end_whatever_the_order_of_pages() {
         drive.wake();
         drive.run();
         assert_eq!(drive.up.ftl.late_bound.as_ref().unwrap().points.unparked_of_all(Parking::FastPair), 0);
-        assert_eq!(drive.counters().return_to_fast_moves > 0, device.program_rank_max() > 0);
+        assert_eq!(drive.counters().gc.return_to_fast_moves > 0, device.program_rank_max() > 0);
         drive.audit().unwrap();
     }
 }
@@ -276,7 +276,7 @@ fn weak_parking_has_no_reserve_for_twice_as_many_pages() {
     }
     drive.wake();
     drive.run();
-    assert_eq!(drive.counters().gc_pages, 0, "a fast page is enough");
+    assert_eq!(drive.counters().gc.pages, 0, "a fast page is enough");
     let ids: Vec<u64> = (0..4).map(|lpn| drive.at(drive.now(), write(20 + lpn))).collect();
     drive.run();
     assert_eq!(ids.map_finished(&drive), [1101, 1101, 4202, 4202]);
@@ -375,12 +375,12 @@ fn whatever_is_preferred_a_saturated_drive_takes_the_same_time_for_a_page() {
             drive.reset_counters();
             let (begun, work) = (drive.now(), drive.view().work());
             play(&mut drive, 12_000);
-            let (counters, done) = (*drive.counters(), drive.view().work());
-            let host = counters.host_pages as f64;
-            let fast = (counters.fast_pages_host + counters.fast_pages_gc) as f64;
-            let all = host + counters.gc_pages as f64;
+            let (counters, done) = (drive.counters(), drive.view().work());
+            let host = counters.ftl.host_pages as f64;
+            let fast = (counters.ftl.fast_pages_host + counters.ftl.fast_pages_gc) as f64;
+            let all = host + counters.gc.pages as f64;
             assert!((fast / all - 0.5).abs() < 0.01, "no page is skipped: {fast} of {all} are fast");
-            let (moves, erases) = (counters.gc_pages as f64 / host, counters.erases as f64 / host);
+            let (moves, erases) = (counters.gc.pages as f64 / host, counters.gc.erases as f64 / host);
             let program = 1101.0 + 1000.0;
             let expected = program + moves * (131.0 + program) + erases * 10_001.0;
             let taken = 4.0 * (drive.now() - begun) as f64 / host;
@@ -433,7 +433,7 @@ fn preferences_are_met_where_there_is_a_choice() {
         drive.find_write_points();
         let id = drive.at(0, write(20));
         drive.expect_completion(id, if gc_has_fast { 3101 } else { 1101 });
-        assert_eq!((drive.counters().host_preferences, drive.counters().host_preferences_met), (1, 1));
+        assert_eq!((drive.counters().ftl.host_preferences, drive.counters().ftl.host_preferences_met), (1, 1));
     }
 }
 

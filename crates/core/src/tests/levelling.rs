@@ -44,8 +44,8 @@ fn a_written_stripe_of_a_worn_group_migrates_and_stays_there() {
     drive.run();
     // Behind the parity on channel 3 follow the pages.
     assert_eq!(planes_of_stripe_0(&drive), [1, 3, 5, 7]);
-    let counters = *drive.counters();
-    assert_eq!((counters.stripes_migrated, counters.stripes_shifted, counters.levelled_pages), (1, 0, 4));
+    let counters = drive.counters();
+    assert_eq!((counters.raid.stripes_migrated, counters.raid.stripes_shifted, counters.raid.levelled_pages), (1, 0, 4));
     drive.audit().unwrap();
     let id = drive.at(50_000, read(1));
     drive.expect_completion(id, 50_111);
@@ -63,7 +63,7 @@ fn a_stripe_is_shifted_away_from_the_worn_planes_of_its_group() {
     drive.at(0, write(1));
     drive.run();
     assert_eq!(planes_of_stripe_0(&drive), [2, 4, 6, 0]);
-    assert_eq!((drive.counters().stripes_shifted, drive.counters().stripes_migrated), (1, 0));
+    assert_eq!((drive.counters().raid.stripes_shifted, drive.counters().raid.stripes_migrated), (1, 0));
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
 }
 
@@ -73,7 +73,7 @@ fn what_chance_explains_moves_nothing() {
     drive.up.ftl.gc.plane_erases_for_test()[2] = 2;
     drive.at(0, write(1));
     drive.run();
-    assert_eq!((planes_of_stripe_0(&drive), drive.counters().levelled_pages), (vec![0, 2, 4, 6], 0));
+    assert_eq!((planes_of_stripe_0(&drive), drive.counters().raid.levelled_pages), (vec![0, 2, 4, 6], 0));
 }
 
 /// The power fails after each event of a write and the move that follows it: the stripe lies in one place as a whole, at the former
@@ -96,7 +96,7 @@ fn a_stripe_is_in_one_place_whenever_the_power_fails() {
     };
     for events in 0.. {
         let (mut drive, ended) = drive_after(events);
-        let was_moved = drive.counters().stripes_migrated > 0;
+        let was_moved = drive.counters().raid.stripes_migrated > 0;
         let planes = cut(&mut drive);
         assert!(planes == home || was_moved && planes == moved, "{planes:?} after {events} events");
         if ended {
@@ -148,8 +148,8 @@ fn a_full_stripe_table_lets_no_more_stripes_move() {
         drive.run();
         assert_eq!(planes_of_stripe_0(&drive) == [1, 3, 5, 7], moved);
         let counters = drive.counters();
-        assert_eq!((counters.stripes_migrated, counters.moves_refused), (u64::from(moved), u64::from(!moved)));
-        assert_eq!(counters.moved_stripes_max, 128);
+        assert_eq!((counters.raid.stripes_migrated, counters.raid.moves_refused), (u64::from(moved), u64::from(!moved)));
+        assert_eq!(counters.raid.moved_stripes_max, 128);
     }
 }
 
@@ -191,7 +191,7 @@ fn a_group_takes_stripes_as_long_as_its_planes_have_room_for_all_of_them() {
         drive.at(0, write(1));
         drive.run();
         assert_eq!(planes_of_stripe_0(&drive) == [1, 3, 5, 7], moved);
-        assert_eq!(drive.counters().moves_without_room, u64::from(!moved));
+        assert_eq!(drive.counters().raid.moves_without_room, u64::from(!moved));
     }
 }
 
@@ -253,7 +253,7 @@ fn a_stripe_that_finds_no_room_in_another_group_is_shifted_in_its_own() {
     let planes = planes_of_stripe_0(&drive);
     assert!(planes.iter().all(|plane| plane % 2 == 0) && planes[1] != 2 && planes[3] != 2, "{planes:?}");
     let counters = drive.counters();
-    assert_eq!((counters.stripes_shifted, counters.moves_to_other_places, counters.moves_without_room), (1, 1, 0));
+    assert_eq!((counters.raid.stripes_shifted, counters.raid.moves_to_other_places, counters.raid.moves_without_room), (1, 1, 0));
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
 }
 
@@ -274,7 +274,7 @@ fn stripes_rest_after_a_move_and_not_after_one_that_found_no_room() {
         }
         drive.at(second, write(7));
         drive.run();
-        (drive.counters().moves_without_room, drive.counters().stripes_migrated)
+        (drive.counters().raid.moves_without_room, drive.counters().raid.stripes_migrated)
     };
     assert_eq!((asked_again(999_999, false), asked_again(1_000_000, false)), ((0, 1), (0, 2)));
     assert_eq!(asked_again(30_000, true), (1, 1), "one found no room, the other moved");
@@ -312,10 +312,10 @@ fn a_move_on_dies_that_never_rest_goes_on_when_its_patience_is_over() {
             }
         }
         assert!(began);
-        assert_eq!(drive.counters().moves_hurried, u64::from(ends_by != Ns::MAX));
+        assert_eq!(drive.counters().raid.moves_hurried, u64::from(ends_by != Ns::MAX));
         assert!(ended > 4212 + 30_000, "the dies are never idle, so nothing moves before: {ended}");
         assert!(ended <= ends_by, "{ended}");
         drive.run();
-        assert_eq!((drive.counters().stripes_migrated, drive.mismatch(), drive.audit()), (1, None, Ok(())));
+        assert_eq!((drive.counters().raid.stripes_migrated, drive.mismatch(), drive.audit()), (1, None, Ok(())));
     }
 }

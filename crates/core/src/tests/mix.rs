@@ -556,7 +556,7 @@ impl Mix {
     }
 
     /// Runs a random open-loop mix to its end; returns the event hash and what completed.
-    fn run<const TRACED: bool>(&self, requests: u32) -> (u64, usize, crate::counters::Counters) {
+    fn run<const TRACED: bool>(&self, requests: u32) -> (u64, usize, crate::drive::counters::Counters) {
         let device = self.device();
         let mut drive: TestDrive<TRACED> = Drive::new(&device, self.design(), true, Recorder::of(&device)).unwrap();
         let mut random = rand_pcg::Pcg64Mcg::new(u128::from(self.seed) | 1 << 80);
@@ -599,7 +599,7 @@ impl Mix {
         drive.up.ftl.tables.audit().unwrap();
         drive.audit().unwrap();
         self.check_rotation(&drive);
-        (drive.event_hash(), drive.observer().0.len(), *drive.counters())
+        (drive.event_hash(), drive.observer().0.len(), drive.counters())
     }
 
     /// Where rotation holds all the time and reads always go around a GC, none waits for one. Only a page beyond the ECC may: the
@@ -611,16 +611,16 @@ impl Mix {
             return;
         }
         let counters = drive.counters();
-        assert_eq!(counters.gcs_overlapping, 0, "forced rotation");
+        assert_eq!(counters.raid.gcs_overlapping, 0, "forced rotation");
         if stripes.gate == 3 && !self.quiet {
             // A GC that finds nothing to free has had its turn, which lasts longest where the work of GCs takes no time.
             let others = u64::from(stripes.width * self.planes - 1);
-            assert!(counters.gate_wait_ns_max <= others * counters.gc_turn_ns_max, "a plane's turn comes after those of the others");
+            assert!(counters.gc.gate_wait_ns_max <= others * counters.gc.turn_ns_max, "a plane's turn comes after those of the others");
         }
         let plane_alone = self.planes == 1 && self.scope < 2 && self.wild & 4 == 0;
         if plane_alone && stripes.reads == 3 {
-            let unreadable = drive.counters().uncorrectable_reads;
-            assert!(drive.counters().reads_beyond_parity == 0, "two pages of a stripe behind GCs");
+            let unreadable = drive.counters().raid.uncorrectable_reads;
+            assert!(drive.counters().raid.reads_beyond_parity == 0, "two pages of a stripe behind GCs");
             let reads = drive.observer().0.iter().filter(|(completion, _)| completion.kind == CommandKind::Read);
             let blocked = reads.filter(|(completion, _)| completion.gc_blocked).count() as u64;
             // Such a read may suspend an erase, and another that comes meanwhile find the erase going on again.

@@ -53,7 +53,7 @@ fn part_of_a_page_is_merged_with_the_copy_in_another_plane() {
     drive.expect_completion(busy, 111);
     drive.run();
     assert!(drive.finished_at(id).is_some());
-    assert_eq!(drive.counters().host_pages_cross_plane, 1);
+    assert_eq!(drive.counters().ftl.host_pages_cross_plane, 1);
     drive.at(10_000, read(0));
     drive.run();
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
@@ -78,9 +78,9 @@ fn gc_with_neighbour(others: u32) -> TestDrive {
 #[test]
 fn gc_moves_pages_to_a_plane_with_fewer_live_ones_and_else_stays_at_home() {
     let sparse = gc_with_neighbour(0);
-    assert_eq!((sparse.counters().gcs, sparse.counters().gc_pages, sparse.counters().gc_pages_cross_plane), (1, 3, 3));
+    assert_eq!((sparse.counters().gc.gcs, sparse.counters().gc.pages, sparse.counters().gc.pages_cross_plane), (1, 3, 3));
     let dense = gc_with_neighbour(16);
-    assert_eq!((dense.counters().gcs, dense.counters().gc_pages, dense.counters().gc_pages_cross_plane), (1, 3, 0));
+    assert_eq!((dense.counters().gc.gcs, dense.counters().gc.pages, dense.counters().gc.pages_cross_plane), (1, 3, 0));
 }
 
 #[test]

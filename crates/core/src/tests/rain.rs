@@ -74,7 +74,7 @@ fn a_page_behind_a_gc_is_regenerated_from_the_rest_of_its_stripe() {
     );
     assert!(!drive.completion_of(id).gc_blocked);
     let counters = drive.counters();
-    assert_eq!((counters.reconstructed_pages, counters.reconstruction_reads), (1, 3));
+    assert_eq!((counters.raid.reconstructed_pages, counters.raid.reconstruction_reads), (1, 3));
     let elsewhere = drive.at(4000, read(4));
     drive.expect_completion(elsewhere, 4000 + READ_NS);
     drive.run();
@@ -88,7 +88,7 @@ fn without_the_technique_it_waits_for_the_gc() {
     let id = drive.at(100, read(3));
     drive.expect_completion(id, GC_NS + READ_NS);
     assert!(drive.completion_of(id).gc_blocked);
-    assert_eq!(drive.counters().reconstructed_pages, 0);
+    assert_eq!(drive.counters().raid.reconstructed_pages, 0);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn pages_that_the_request_reads_anyway_are_read_once() {
     // A part of page 3 and all of pages 4 and 5.
     let id = drive.at(100, Command { kind: CommandKind::Read, sector: 3 * 8 + 4, sectors: 20, critical: false });
     drive.expect_completion(id, 100 + READ_NS + XOR_NS);
-    assert_eq!(drive.counters().reconstruction_reads, 1, "only the parity");
+    assert_eq!(drive.counters().raid.reconstruction_reads, 1, "only the parity");
     assert_eq!(drive.mismatch(), None);
 }
 
@@ -107,7 +107,7 @@ fn two_gcs_in_a_stripe_are_one_too_many() {
     let id = drive.at(100, read(3));
     drive.expect_completion(id, GC_NS + READ_NS);
     let counters = drive.counters();
-    assert_eq!((counters.reads_beyond_parity, counters.reconstructed_pages, counters.read_waits), (1, 0, 0));
+    assert_eq!((counters.raid.reads_beyond_parity, counters.raid.reconstructed_pages, counters.raid.read_waits), (1, 0, 0));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn the_papers_rule_waits_for_the_end_of_a_gc_where_channels_are_busy_and_says_so
     drive.at(at, read(other));
     let id = drive.at(at, read(3));
     drive.expect_completion(id, GC_NS + READ_NS);
-    assert_eq!((drive.counters().read_waits, drive.counters().reconstructed_pages), (1, 0));
+    assert_eq!((drive.counters().raid.read_waits, drive.counters().raid.reconstructed_pages), (1, 0));
     let completion = drive.completion_of(id);
     assert_eq!((completion.gc_blocked, completion.gc_waits, completion.gc_wait_since), (true, 1, at));
 }
@@ -141,7 +141,10 @@ fn a_small_write_reads_the_old_page_and_parity_and_stays_in_ram_until_both_are_p
     drive.expect_completion(late, programmed + READ_NS);
     drive.run();
     let counters = drive.counters();
-    assert_eq!((counters.parity_reads, counters.parity_pages, counters.host_pages, counters.stripes_partial), (2, 1, 1, 1));
+    assert_eq!(
+        (counters.raid.parity_reads, counters.raid.parity_pages, counters.ftl.host_pages, counters.raid.stripes_partial),
+        (2, 1, 1, 1)
+    );
     assert_eq!(drive.mismatch(), None);
     drive.audit().unwrap();
 }
@@ -160,7 +163,7 @@ fn a_write_of_most_of_a_stripe_reads_what_does_not_change() {
     drive.at(0, write(4));
     drive.run();
     let counters = drive.counters();
-    assert_eq!((counters.parity_reads, counters.parity_pages, counters.host_pages), (1, 1, 2), "page 5 alone");
+    assert_eq!((counters.raid.parity_reads, counters.raid.parity_pages, counters.ftl.host_pages), (1, 1, 2), "page 5 alone");
     drive.audit().unwrap();
 }
 
@@ -171,9 +174,9 @@ fn a_whole_stripe_reads_nothing() {
     let id = drive.at(0, Command { kind: CommandKind::Write, sector: 24, sectors: 24, critical: false });
     drive.expect_completion(id, 3);
     drive.advance(XOR_NS + 1100);
-    assert_eq!((drive.counters().parity_reads, drive.counters().flushed), (0, 0));
+    assert_eq!((drive.counters().raid.parity_reads, drive.counters().buffer.flushed), (0, 0));
     drive.advance(XOR_NS + 1101);
-    assert_eq!((drive.counters().flushed, drive.counters().parity_pages, drive.counters().stripes_full), (3, 1, 1));
+    assert_eq!((drive.counters().buffer.flushed, drive.counters().raid.parity_pages, drive.counters().raid.stripes_full), (3, 1, 1));
     drive.audit().unwrap();
 }
 
@@ -185,22 +188,25 @@ fn parity_is_computed_around_a_gc_and_the_page_for_its_plane_waits_in_ram() {
     let rest = 100 + READ_NS + XOR_NS + 1101;
     drive.advance(rest);
     let counters = drive.counters();
-    assert_eq!((counters.parity_forms_changed, counters.deferred_pages, counters.parity_pages, counters.host_pages), (1, 1, 1, 0));
+    assert_eq!(
+        (counters.raid.parity_forms_changed, counters.raid.deferred_pages, counters.raid.parity_pages, counters.ftl.host_pages),
+        (1, 1, 1, 0)
+    );
     let from_ram = drive.at(rest + 50, read(3));
     drive.expect_completion(from_ram, rest + 53);
     drive.advance(GC_NS + 1100);
-    assert_eq!(drive.counters().host_pages, 0);
+    assert_eq!(drive.counters().ftl.host_pages, 0);
     drive.advance(GC_NS + 1101);
-    assert_eq!((drive.counters().host_pages, drive.counters().flushed), (1, 1));
+    assert_eq!((drive.counters().ftl.host_pages, drive.counters().buffer.flushed), (1, 1));
     drive.run();
     drive.audit().unwrap();
     // Without the technique everything waits for the old page.
     let mut drive = with_gc(design(None, false), &[0]);
     drive.at(100, write(3));
     drive.advance(GC_NS + READ_NS + XOR_NS + 1100);
-    assert_eq!((drive.counters().flushed, drive.counters().parity_forms_changed), (0, 0));
+    assert_eq!((drive.counters().buffer.flushed, drive.counters().raid.parity_forms_changed), (0, 0));
     drive.advance(GC_NS + READ_NS + XOR_NS + 1101);
-    assert_eq!(drive.counters().flushed, 1);
+    assert_eq!(drive.counters().buffer.flushed, 1);
 }
 
 #[test]
@@ -211,10 +217,10 @@ fn a_stripe_goes_out_but_for_the_page_behind_a_gc() {
     drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 24, critical: false });
     drive.advance(GC_NS - 1);
     let counters = drive.counters();
-    assert_eq!((counters.host_pages, counters.parity_pages, counters.deferred_pages), (2, 1, 1));
-    assert_eq!(counters.parity_reads, 0, "all pages of the stripe are in RAM");
+    assert_eq!((counters.ftl.host_pages, counters.raid.parity_pages, counters.raid.deferred_pages), (2, 1, 1));
+    assert_eq!(counters.raid.parity_reads, 0, "all pages of the stripe are in RAM");
     drive.advance(GC_NS + 1101);
-    assert_eq!(drive.counters().host_pages, 3);
+    assert_eq!(drive.counters().ftl.host_pages, 3);
     drive.run();
     assert_eq!(drive.mismatch(), None);
     drive.audit().unwrap();
@@ -229,8 +235,8 @@ fn a_parity_update_regenerates_the_page_behind_a_gc() {
     drive.at(100, Command { kind: CommandKind::Write, sector: 32, sectors: 16, critical: false });
     drive.advance(GC_NS - 1);
     let counters = drive.counters();
-    assert_eq!((counters.parity_reads, counters.parity_forms_changed), (3, 1));
-    assert_eq!((counters.host_pages, counters.parity_pages, counters.deferred_pages), (2, 1, 0), "nothing waits for the GC");
+    assert_eq!((counters.raid.parity_reads, counters.raid.parity_forms_changed), (3, 1));
+    assert_eq!((counters.ftl.host_pages, counters.raid.parity_pages, counters.raid.deferred_pages), (2, 1, 0), "nothing waits for the GC");
     let id = drive.at(GC_NS - 1, read(3));
     drive.run();
     assert!(drive.finished_at(id).is_some());
@@ -244,7 +250,7 @@ fn an_old_page_that_every_form_needs_is_regenerated() {
     drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 3, critical: false });
     drive.advance(GC_NS - 1);
     let counters = drive.counters();
-    assert_eq!((counters.parity_regenerations, counters.parity_reads, counters.parity_pages), (1, 3, 1));
+    assert_eq!((counters.raid.parity_regenerations, counters.raid.parity_reads, counters.raid.parity_pages), (1, 3, 1));
     drive.run();
     let id = drive.at(50_000, read(3));
     drive.run();
@@ -262,12 +268,12 @@ fn a_superseded_page_is_never_mixed_with_the_new_parity() {
     drive.at(0, write(3));
     drive.at(0, write(4));
     drive.advance(READ_NS + XOR_NS + 1101);
-    assert_eq!((drive.counters().parity_pages, drive.counters().flushed), (1, 0));
+    assert_eq!((drive.counters().raid.parity_pages, drive.counters().buffer.flushed), (1, 0));
     begin_gc(&mut drive, 3);
     let now = drive.now();
     let id = drive.at(now, read(5));
     drive.expect_completion(id, now + XOR_NS);
-    assert_eq!(drive.counters().reconstruction_reads, 0, "everything is in RAM");
+    assert_eq!(drive.counters().raid.reconstruction_reads, 0, "everything is in RAM");
     drive.run();
     assert_eq!(drive.mismatch(), None);
     drive.audit().unwrap();
@@ -285,9 +291,9 @@ fn new_pages_wait_until_nobody_reads_the_old_ones() {
     let id = drive.at(XOR_NS, read(3));
     let read_at = XOR_NS + 21 * READ_NS;
     drive.expect_completion(id, read_at + XOR_NS);
-    assert_eq!(drive.counters().parity_pages, 0);
+    assert_eq!(drive.counters().raid.parity_pages, 0);
     drive.advance(read_at + XOR_NS + 1101);
-    assert_eq!(drive.counters().parity_pages, 1);
+    assert_eq!(drive.counters().raid.parity_pages, 1);
     drive.run();
     assert_eq!(drive.mismatch(), None);
     drive.audit().unwrap();
@@ -302,7 +308,7 @@ fn a_read_that_waits_when_a_gc_begins_is_asked_about_again() {
     let second = drive.at(1, read(3));
     drive.expect_completion(first, READ_NS);
     drive.expect_completion(second, READ_NS + READ_NS + XOR_NS);
-    assert_eq!(drive.counters().reconstructed_after_wait, 1);
+    assert_eq!(drive.counters().raid.reconstructed_after_wait, 1);
     assert_eq!(drive.attribution_of(second).get(DIE + TrafficClass::HostRead as usize), READ_NS - 1);
     assert!(!drive.completion_of(second).gc_blocked);
     drive.run();
@@ -318,11 +324,11 @@ fn a_reconstruction_that_a_later_gc_meets_turns_to_the_page_behind_the_former() 
     let start = GC_NS - 300;
     let others: Vec<u64> = (0..5).map(|_| drive.at(start, read(4))).collect();
     let id = drive.at(start, read(3));
-    assert_eq!(drive.counters().reconstructed_pages, 1);
+    assert_eq!(drive.counters().raid.reconstructed_pages, 1);
     drive.advance(GC_NS + 1);
     begin_gc(&mut drive, 1);
     drive.advance(GC_NS + 1000);
-    assert_eq!((drive.counters().reconstructions_redirected, drive.counters().reads_beyond_parity), (1, 0));
+    assert_eq!((drive.counters().raid.reconstructions_redirected, drive.counters().raid.reads_beyond_parity), (1, 0));
     drive.advance(GC_NS + 5000);
     for id in others.into_iter().chain([id]) {
         assert!(!drive.completion_of(id).gc_blocked);

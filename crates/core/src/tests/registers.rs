@@ -64,10 +64,10 @@ fn a_gc_that_assembles_pages_reads_on_while_they_cross_the_channel() {
         drive.map_functionally(stale);
         drive.start_gc(crate::ids::Pool(victim), false, crate::gc::state::Reason::Wanted);
         drive.run();
-        assert_eq!((drive.counters().gcs, drive.counters().gc_pages, drive.counters().padded_pages), (1, 4, 0));
+        assert_eq!((drive.counters().gc.gcs, drive.counters().gc.pages, drive.counters().ftl.padded_pages), (1, 4, 0));
         assert_eq!(drive.mismatch(), None);
         drive.audit().unwrap();
-        drive.counters().gc_copy_ns
+        drive.counters().gc.copy_ns
     };
     assert_eq!(copied_ns(false), 2 * (2 * 111 + 2 * 101 + 1000));
     // The array reads the second page of each pair while the first crosses the channel.
@@ -121,7 +121,7 @@ fn the_parts_of_a_fused_read_cross_one_after_another_while_the_array_reads_on() 
     drive.run();
     let ends: Vec<Ns> = ids.iter().map(|&id| drive.finished_at(id).unwrap()).collect();
     assert_eq!(ends, [1005 + 200, 1005 + 100, 1505 + 200, 1505 + 100]);
-    assert_eq!(drive.counters().paired, 2);
+    assert_eq!(drive.counters().flash.paired, 2);
 }
 
 #[test]
@@ -173,12 +173,12 @@ fn operations_are_paired_only_where_the_flash_has_multi_plane_commands() {
         drive.at(1, read(2));
         drive.at(1, read(3));
         drive.run();
-        assert_eq!(drive.counters().paired, u64::from(reads));
+        assert_eq!(drive.counters().flash.paired, u64::from(reads));
         drive.at(5000, read(0));
         drive.at(5001, write(2));
         drive.at(5001, write(3));
         drive.run();
-        assert_eq!(drive.counters().paired, u64::from(reads) + u64::from(programs));
+        assert_eq!(drive.counters().flash.paired, u64::from(reads) + u64::from(programs));
     }
 }
 
@@ -201,5 +201,5 @@ fn a_deep_line_of_one_plane_does_not_hide_another_plane() {
     drive.run();
     // The first read of page 1 took page 2 with it, though nineteen others of its own plane stood before it; page 3 lies at
     // another offset.
-    assert!(drive.counters().paired >= 1);
+    assert!(drive.counters().flash.paired >= 1);
 }

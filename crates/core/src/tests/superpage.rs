@@ -21,7 +21,7 @@ fn a_program_waits_for_one_of_each_plane_and_all_start_together() {
     let second = drive.at(700, write(1));
     drive.expect_completion(first, 700 + 2 + 200 + 1000);
     assert_eq!(drive.finished_at(second), drive.finished_at(first));
-    assert_eq!((drive.counters().paired, drive.counters().padded_pages), (1, 0));
+    assert_eq!((drive.counters().flash.paired, drive.counters().ftl.padded_pages), (1, 0));
     // The wait is the policy's.
     assert_eq!(drive.attribution_of(first).get(CHANNEL + crate::observe::CHANNEL_IDLE), 700);
 }
@@ -31,7 +31,7 @@ fn the_missing_plane_is_padded_when_the_wait_is_over() {
     let mut drive = superpage();
     let first = drive.at(0, write(0));
     drive.expect_completion(first, 5000 + 1101);
-    assert_eq!(drive.counters().padded_pages, 1);
+    assert_eq!(drive.counters().ftl.padded_pages, 1);
     assert_eq!(drive.view().tables().next_offset(0, 0), drive.view().tables().next_offset(1, 0));
     drive.audit().unwrap();
 }
@@ -45,7 +45,7 @@ fn a_write_point_that_lags_behind_is_padded_and_reads_do_not_wait() {
     let read = drive.at(2000, read(2));
     drive.expect_completion(read, 2111);
     // Plane 0 stood at offset 3, plane 1 at 0.
-    assert_eq!((drive.counters().paired, drive.counters().padded_pages), (1, 3));
+    assert_eq!((drive.counters().flash.paired, drive.counters().ftl.padded_pages), (1, 3));
     drive.audit().unwrap();
 }
 
@@ -67,14 +67,14 @@ fn a_full_buffer_sends_pages_until_a_program_is_complete() {
     }
     let last = drive.at(10, write(4));
     drive.expect_completion(last, 10 + 2 + 200 + 1000 + 3);
-    assert_eq!((drive.counters().paired, drive.counters().padded_pages, drive.counters().padded_for_room), (1, 0, 0));
+    assert_eq!((drive.counters().flash.paired, drive.counters().ftl.padded_pages, drive.counters().ftl.padded_for_room), (1, 0, 0));
     assert_eq!(drive.up.up.raid.buffer.in_flight(), 1, "page 2 waits for a partner");
     // Page 4 has come for the same plane; page 3 is the partner, and goes as soon as it has to make room.
     let partner = drive.at(5000, write(3));
     drive.expect_completion(partner, 5003);
     let last = drive.at(6000, write(6));
     drive.expect_completion(last, 6000 + 1202 + 3);
-    assert_eq!((drive.counters().paired, drive.counters().padded_pages), (2, 0));
+    assert_eq!((drive.counters().flash.paired, drive.counters().ftl.padded_pages), (2, 0));
     drive.audit().unwrap();
 }
 
@@ -85,12 +85,12 @@ fn a_full_buffer_pads_when_nothing_can_complete_a_program() {
     drive.at(0, write(2));
     let last = drive.at(10, write(4));
     drive.expect_completion(last, 10 + 1101 + 3);
-    assert_eq!((drive.counters().padded_pages, drive.counters().padded_for_room), (1, 1));
+    assert_eq!((drive.counters().ftl.padded_pages, drive.counters().ftl.padded_for_room), (1, 1));
     // Pages 2 and 4 are in the buffer, and only the former has been sent.
     let two = [drive.at(3000, write(6)), drive.at(3000, write(8))];
     drive.expect_completion(two[0], 3000 + 1101 + 3);
     drive.expect_completion(two[1], 3000 + 2 * 1101 + 3);
-    assert_eq!((drive.counters().padded_pages, drive.counters().padded_for_room), (3, 3));
+    assert_eq!((drive.counters().ftl.padded_pages, drive.counters().ftl.padded_for_room), (3, 3));
     drive.audit().unwrap();
 }
 
@@ -110,7 +110,7 @@ fn of_several_dies_the_fullest_is_padded() {
     }
     let last = drive.at(10, write(one[1]));
     drive.expect_completion(last, 10 + 3 * 101 + 1000 + 3);
-    assert_eq!((drive.counters().padded_pages, drive.counters().padded_for_room), (1, 1));
+    assert_eq!((drive.counters().ftl.padded_pages, drive.counters().ftl.padded_for_room), (1, 1));
     drive.audit().unwrap();
 }
 
@@ -145,7 +145,7 @@ fn planes_of_a_die_that_collect_in_turns_keep_as_much_erased() {
         let (least, most) = (erased().min().unwrap(), erased().max().unwrap());
         assert!(most - least <= 4 * 16, "{least} to {most} erased pages");
     }
-    assert!(drive.counters().gcs > 500, "{} GCs", drive.counters().gcs);
+    assert!(drive.counters().gc.gcs > 500, "{} GCs", drive.counters().gc.gcs);
     drive.audit().unwrap();
 }
 
@@ -190,12 +190,16 @@ fn the_pages_of_two_gcs_are_programmed_together_whatever_the_gcs_lock() {
         // Twice two pages are read one after the other and programmed at once; then two erases.
         let moved = began + 2 * (2 * 111 + 2 * 101 + 1000);
         drive.advance(moved - 1);
-        assert_eq!((drive.counters().gc_pages, drive.counters().erases), (2, 0), "{scope:?}: one nanosecond early");
+        assert_eq!((drive.counters().gc.pages, drive.counters().gc.erases), (2, 0), "{scope:?}: one nanosecond early");
         drive.advance(moved);
-        assert_eq!((drive.counters().gc_pages, drive.counters().paired), (4, 3), "{scope:?}");
+        assert_eq!((drive.counters().gc.pages, drive.counters().flash.paired), (4, 3), "{scope:?}");
         drive.run();
         assert_eq!(drive.now(), moved + 2 * 10_001, "{scope:?}");
-        assert_eq!((drive.counters().gcs, drive.counters().padded_pages, drive.counters().programs_short), (2, 0, 0), "{scope:?}");
+        assert_eq!(
+            (drive.counters().gc.gcs, drive.counters().ftl.padded_pages, drive.counters().ftl.programs_short),
+            (2, 0, 0),
+            "{scope:?}"
+        );
         assert_eq!(drive.mismatch(), None);
         drive.audit().unwrap();
     }
@@ -206,11 +210,11 @@ fn the_last_page_of_the_longer_gc_does_not_wait_and_its_sibling_is_padded() {
     let mut drive = at_the_brink_of_gcs(through_controller(Scope::Plane, 100), &[2, 1]);
     write_all_planes(&mut drive);
     drive.run();
-    assert_eq!((drive.counters().gcs, drive.counters().gc_pages), (2, 3));
-    assert_eq!((drive.counters().padded_pages, drive.counters().padded_for_gc), (1, 1));
+    assert_eq!((drive.counters().gc.gcs, drive.counters().gc.pages), (2, 3));
+    assert_eq!((drive.counters().ftl.padded_pages, drive.counters().ftl.padded_for_gc), (1, 1));
     // Both pages; the other page is read; its sibling's erase, which is older than its program; the program, and its own erase.
     let first_erased = 2 * 111 + 1202 + 111 + 10_001;
-    assert_eq!(drive.counters().gc_ns, first_erased + (first_erased + 1101 + 10_001));
+    assert_eq!(drive.counters().gc.took_ns, first_erased + (first_erased + 1101 + 10_001));
     assert_eq!(drive.view().tables().next_offset(0, 0), drive.view().tables().next_offset(1, 0));
     drive.audit().unwrap();
 }
@@ -221,7 +225,7 @@ fn a_plane_whose_gc_would_cost_more_than_it_frees_is_padded_instead() {
     let mut drive = at_the_brink_of_gcs(through_controller(Scope::Plane, 5), &[1, 4]);
     let began = write_all_planes(&mut drive);
     drive.advance(began + 111 + 1101);
-    assert_eq!((drive.counters().gc_pages, drive.counters().padded_for_gc, drive.counters().paired), (1, 1, 1));
+    assert_eq!((drive.counters().gc.pages, drive.counters().ftl.padded_for_gc, drive.counters().flash.paired), (1, 1, 1));
     assert!(!drive.view().in_gc(1));
     drive.run();
     drive.audit().unwrap();
@@ -261,9 +265,9 @@ fn gcs_that_take_turns_leave_the_host_its_planes_when_it_has_waited_long_enough(
         assert!(drive.step());
     }
     // One GC of each plane; the next of plane 1 would have begun before that of plane 0 ended.
-    assert_eq!(drive.counters().gcs, 2);
+    assert_eq!(drive.counters().gc.gcs, 2);
     drive.run();
-    assert!(drive.counters().gcs > 10, "they went on: {}", drive.counters().gcs);
+    assert!(drive.counters().gc.gcs > 10, "they went on: {}", drive.counters().gc.gcs);
     assert_eq!(drive.mismatch(), None);
     drive.audit().unwrap();
     // A write that must not wait longer than the GCs take waits for all of them.
@@ -271,7 +275,7 @@ fn gcs_that_take_turns_leave_the_host_its_planes_when_it_has_waited_long_enough(
     while patient.finished_at(last).is_none() {
         assert!(patient.step());
     }
-    assert!(patient.counters().gcs > 4, "{}", patient.counters().gcs);
+    assert!(patient.counters().gc.gcs > 4, "{}", patient.counters().gc.gcs);
 }
 
 #[test]
@@ -280,7 +284,7 @@ fn urgent_gcs_are_not_put_off() {
     while drive.finished_at(last).is_none() {
         assert!(drive.step());
     }
-    assert!(drive.counters().gcs > 2, "{}", drive.counters().gcs);
+    assert!(drive.counters().gc.gcs > 2, "{}", drive.counters().gc.gcs);
 }
 
 /// Programs of GCs before reads, and these before everything else.
@@ -321,7 +325,7 @@ fn a_page_of_a_gc_waits_for_its_siblings_for_a_while_and_keeps_its_old_place_unt
     drive.advance(read_at + 2000);
     assert_eq!(drive.flash.dies_for_test()[0].masked & programs & 0xff, 0, "it has waited long enough");
     drive.advance(read_at + 2000 + 111 + 1101);
-    assert_eq!((drive.counters().gc_pages, drive.counters().padded_for_gc), (1, 2));
+    assert_eq!((drive.counters().gc.pages, drive.counters().ftl.padded_for_gc), (1, 2));
     assert_ne!(drive.up.ftl.tables.lookup(moved), 2);
     drive.run();
     assert_eq!(drive.mismatch(), None);

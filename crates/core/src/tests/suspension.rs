@@ -11,7 +11,7 @@ fn read_during_erase(answer: Suspension, into: Ns) -> (Ns, Ns, TestDrive) {
     drive.at(0, write(0));
     let id = drive.at(1102 + into, read(0));
     drive.run();
-    let ended = drive.counters().gc_ns + 1101;
+    let ended = drive.counters().gc.took_ns + 1101;
     (drive.finished_at(id).unwrap() - 1102, ended - 1102, drive)
 }
 
@@ -26,8 +26,8 @@ fn suspending_anywhere_keeps_the_progress() {
     // Suspend 30, read 111, resume 40, then the other 9500.
     assert_eq!(read, 500 + 30 + 111);
     assert_eq!(erased, 500 + 30 + 111 + 40 + 9500);
-    assert_eq!(drive.counters().suspensions, 1);
-    assert_eq!(drive.counters().discarded_ns, 0);
+    assert_eq!(drive.counters().flash.suspensions, 1);
+    assert_eq!(drive.counters().flash.discarded_ns, 0);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn suspending_a_step_discards_it() {
     assert_eq!(read, 2500 + 30 + 111);
     // One step is kept; 500 of the second are lost. It begins anew, with its ramp inside its own time.
     assert_eq!(erased, 2500 + 30 + 111 + 8000);
-    assert_eq!(drive.counters().discarded_ns, 500);
+    assert_eq!(drive.counters().flash.discarded_ns, 500);
 }
 
 #[test]
@@ -44,10 +44,10 @@ fn a_step_that_ends_before_it_could_be_cut_counts() {
     let (read, erased, drive) = read_during_erase(Suspension::Now(Keep::Steps, Serve::UntilNoneWaits), 1971);
     assert_eq!(read, 2000 + 111);
     assert_eq!(erased, 2000 + 111 + 8000);
-    assert_eq!(drive.counters().discarded_ns, 0);
+    assert_eq!(drive.counters().flash.discarded_ns, 0);
     let (read, _, drive) = read_during_erase(Suspension::Now(Keep::Steps, Serve::UntilNoneWaits), 1969);
     assert_eq!(read, 1969 + 30 + 111);
-    assert_eq!(drive.counters().discarded_ns, 1969);
+    assert_eq!(drive.counters().flash.discarded_ns, 1969);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_verify_pulse_precedes_a_step_that_is_repeated_and_no_other() {
             drive.at(1102 + into, read(0));
         }
         drive.run();
-        drive.counters().gc_ns - 1
+        drive.counters().gc.took_ns - 1
     };
     assert_eq!(erased(Keep::Steps, &[2500]), 2500 + 30 + 111 + 7 + 8000);
     assert_eq!(erased(Keep::Progress, &[2500]), 2500 + 30 + 111 + 40 + 7500, "nothing was discarded");
@@ -78,7 +78,7 @@ fn deferring_waits_for_the_end_of_the_step() {
     let (read, erased, drive) = read_during_erase(Suspension::AtBoundary(Serve::Arrived), 500);
     assert_eq!(read, 2000 + 111);
     assert_eq!(erased, 2000 + 111 + 8000);
-    assert_eq!(drive.counters().suspensions, 1);
+    assert_eq!(drive.counters().flash.suspensions, 1);
     let (read, ..) = read_during_erase(Suspension::AtBoundary(Serve::Arrived), 8500);
     assert_eq!(read, 10_000 + 111, "the last step's end is the erase's");
 }
@@ -147,7 +147,7 @@ fn nothing_is_suspended_for_a_read_that_could_not_be_served() {
             }
         }
         assert!(drive.finished_at(id).is_some(), "{}", drive.explain_standstill());
-        assert!(drive.counters().suspensions <= 1, "{} suspensions", drive.counters().suspensions);
+        assert!(drive.counters().flash.suspensions <= 1, "{} suspensions", drive.counters().flash.suspensions);
     }
 }
 

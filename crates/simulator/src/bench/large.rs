@@ -105,7 +105,7 @@ pub(super) fn drives(name: &str, control: &Control) -> Result<Case, RunError> {
     for seed in 0..SLICES {
         short += small.play(10 + seed, SLICE, None, control)?.0;
         long += large.play(10 + seed, SLICE, None, control)?.0;
-        events += large.drive.counters().events;
+        events += large.drive.counters().flash.events;
     }
     let requests = (SLICE * SLICES) as f64;
     Ok(Case {
@@ -143,7 +143,7 @@ pub(super) fn lengths(name: &str, control: &Control) -> Result<Case, RunError> {
     };
     play_short(&mut steady, 0..SHORT_RUNS / 2)?;
     let (long, _) = steady.play(1, LONG, None, control)?;
-    let events = steady.drive.counters().events;
+    let events = steady.drive.counters().flash.events;
     play_short(&mut steady, SHORT_RUNS / 2..SHORT_RUNS)?;
     let (short_ns, long_ns) = (short * 1e9 / (SHORT * SHORT_RUNS) as f64, long * 1e9 / LONG as f64);
     Ok(Case {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tinytail_config::{counted, grouped};
-use tinytail_core::counters::Counters;
+use tinytail_core::drive::counters::{Counters, RaidCounters};
 use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::{HostWaitsNote, LatencySummary, Span};
@@ -179,7 +179,7 @@ fn finding<const N: usize>(code: FindingCode, message: String, figures: [(&'stat
 }
 
 fn partial(run: &Run<'_>) -> Option<Finding> {
-    let done = run.counters.completed;
+    let done = run.counters.host.completed;
     let requests = match run.requests_expected {
         Some(expected) => format!("{} of {}", grouped(done), counted(expected, "request")),
         None => counted(done, "request"),
@@ -268,8 +268,8 @@ fn coarse_times(coarse: &CoarseTimes) -> Finding {
 /// The host wrote, and none of it reached the flash.
 fn unflushed(run: &Run<'_>) -> Option<Finding> {
     let counters = run.counters;
-    (run.write.count > 0 && counters.host_pages == 0).then(|| {
-        let meanwhile = match counters.gc_pages {
+    (run.write.count > 0 && counters.ftl.host_pages == 0).then(|| {
+        let meanwhile = match counters.gc.pages {
             0 => String::new(),
             copied => format!("; GC copied {} meanwhile", counted(copied, "page")),
         };
@@ -277,7 +277,7 @@ fn unflushed(run: &Run<'_>) -> Option<Finding> {
         finding(
             FindingCode::NoHostPrograms,
             format!("{all} stayed in the write buffer, so there is no write amplification{meanwhile}"),
-            [("writes", run.write.count as f64), ("merged_writes", counters.merged as f64), ("gc_pages", counters.gc_pages as f64)],
+            [("writes", run.write.count as f64), ("merged_writes", counters.buffer.merged as f64), ("gc_pages", counters.gc.pages as f64)],
         )
     })
 }
@@ -293,11 +293,11 @@ fn drifted(run: &Run<'_>) -> Option<Finding> {
 
 fn drift_of(run: &Run<'_>, erased: &ErasedNote, counters: &[Counters], when: &str) -> Option<Finding> {
     let sum = |count: fn(&Counters) -> u64| counters.iter().map(count).sum::<u64>();
-    let host_pages = sum(|counters| counters.host_pages);
+    let host_pages = sum(|counters| counters.ftl.host_pages);
     let pages = erased.drift_pages.unsigned_abs();
     let chance = run.gc_units.chance_pages(host_pages);
     // What GCs under way have moved comes back with their erases.
-    let owed = erased.drift_pages + sum(|counters| counters.gc_pages) as i64 - sum(|counters| counters.gc_moved) as i64;
+    let owed = erased.drift_pages + sum(|counters| counters.gc.pages) as i64 - sum(|counters| counters.gc.moved) as i64;
     let is_alike = owed.signum() == erased.drift_pages.signum();
     if !run.collects || !is_alike || pages.min(owed.unsigned_abs()) as f64 <= chance {
         return None;
@@ -325,9 +325,9 @@ fn drift_of(run: &Run<'_>, erased: &ErasedNote, counters: &[Counters], when: &st
 
 /// A design that collects garbage had none to collect. A run that ended before its first request says nothing of that.
 fn no_gc(run: &Run<'_>) -> Option<Finding> {
-    let (counters, written) = (run.counters, run.counters.host_pages);
-    let has_begun = counters.completed > 0 || !run.partial;
-    if !run.collects || counters.gcs + counters.gc_pages > 0 || !has_begun {
+    let (counters, written) = (run.counters, run.counters.ftl.host_pages);
+    let has_begun = counters.host.completed > 0 || !run.partial;
+    if !run.collects || counters.gc.gcs + counters.gc.pages > 0 || !has_begun {
         return None;
     }
     if (written as f64) < run.gc_units.gain_pages.max(1.0) {
@@ -349,7 +349,7 @@ fn start_off_trigger(run: &Run<'_>) -> Option<Finding> {
         return None;
     }
     let counters = run.counters;
-    let programmed = programmed_pages(counters) - counters.gc_pages;
+    let programmed = programmed_pages(counters) - counters.gc.pages;
     let until_gc = off_pages * count as f64 * run.write.count as f64 / programmed as f64;
     let until_gc = (off_pages > 0.0 && until_gc.is_finite()).then_some(until_gc);
     let mut found = finding(
@@ -373,7 +373,7 @@ fn start_off_trigger(run: &Run<'_>) -> Option<Finding> {
 
 /// The host's writes were smaller than the pages that they took.
 fn partial_pages(run: &Run<'_>) -> Option<Finding> {
-    let &Counters { sent_pages, partial_pages, sent_sectors, .. } = run.counters;
+    let RaidCounters { sent_pages, partial_pages, sent_sectors, .. } = run.counters.raid;
     let (host_bytes, programmed_bytes) = (sent_sectors * u64::from(SECTOR_BYTES), sent_pages * u64::from(run.page_bytes));
     (partial_pages as f64 > PARTIAL_SHARE * sent_pages as f64).then(|| {
         finding(
@@ -397,12 +397,12 @@ fn partial_pages(run: &Run<'_>) -> Option<Finding> {
 
 /// Chance decides what so few GCs copied and erased.
 fn few_gcs(run: &Run<'_>) -> Option<Finding> {
-    let gcs = run.counters.gcs;
+    let gcs = run.counters.gc.gcs;
     let ran = match gcs {
         0 => "no GC came to its end".into(),
         _ => format!("only {} ran", counted(gcs, "GC")),
     };
-    (gcs < GCS_MIN && gcs + run.counters.gc_pages > 0)
+    (gcs < GCS_MIN && gcs + run.counters.gc.pages > 0)
         .then(|| finding(FindingCode::FewGcs, format!("{ran}: write amplification and wear mean little"), [("gcs", gcs as f64)]))
 }
 
@@ -458,6 +458,13 @@ mod tests {
     }
 
     /// A run of which nothing but its requests is to be said.
+    /// Counters of which some have counted.
+    fn counted(set: impl FnOnce(&mut Counters)) -> Counters {
+        let mut counters = Counters::default();
+        set(&mut counters);
+        counters
+    }
+
     fn run<'a>(counters: &'a Counters, read: &'a LatencySummary, write: &'a LatencySummary, series: &'a SeriesSummary) -> Run<'a> {
         Run {
             collects: true,
@@ -524,7 +531,7 @@ mod tests {
     #[test]
     fn drift_is_a_finding_beyond_five_percent_and_half_a_victims_gain_in_each_plane() {
         let of = |code, host_pages, start, end| {
-            let counters = Counters { host_pages, ..Counters::default() };
+            let counters = counted(|counters| counters.ftl.host_pages = host_pages);
             found(code, counters, |run| run.erased = ErasedNote::new(start, end, host_pages, 0, 10.0))
         };
         let borrowed = |host_pages, pages: u64| of(FindingCode::Borrowed, host_pages, 2000, 2000 - pages);
@@ -545,7 +552,7 @@ mod tests {
         assert_eq!(unasked.figures.keys().collect::<Vec<_>>(), [&"drift_pages"], "nothing was programmed to be a share of");
         // Warming up took 300 of 1000 pages; the measured part 10 more.
         let warmed = |start: u64| {
-            let counters = Counters { host_pages: 1000, ..Counters::default() };
+            let counters = counted(|counters| counters.ftl.host_pages = 1000);
             found(FindingCode::Borrowed, counters, |run| {
                 run.before = counters;
                 run.erased = ErasedNote::new(1700, 1690, 1000, 0, 10.0);
@@ -556,19 +563,23 @@ mod tests {
         assert!(borrowed.message.contains("warming up and after: GC freed 310 pages fewer than were programmed, 16 %"), "{borrowed:?}");
         assert_eq!(borrowed.figures["stall_seconds"], 1690.0 * 20.0 / 310.0);
         assert_eq!(warmed(1790), None, "100 of 2000 pages are 5 %");
-        let repaid_in_part = found(FindingCode::Borrowed, Counters { host_pages: 1000, ..Counters::default() }, |run| {
-            run.before = Counters { host_pages: 1000, ..Counters::default() };
+        let repaid_in_part = found(FindingCode::Borrowed, counted(|counters| counters.ftl.host_pages = 1000), |run| {
+            run.before = counted(|counters| counters.ftl.host_pages = 1000);
             run.erased = ErasedNote::new(1000, 1200, 1000, 0, 10.0);
             run.erased_since_ageing = ErasedNote::new(2000, 1200, 2000, 0, 20.0);
         });
         assert_eq!(repaid_in_part.unwrap().figures["drift_pages"], -800.0);
         let under_way = |moved| {
-            let counters = Counters { host_pages: 1000, gc_pages: 70, gc_moved: moved, ..Counters::default() };
+            let counters = counted(|counters| {
+                counters.ftl.host_pages = 1000;
+                counters.gc.pages = 70;
+                counters.gc.moved = moved;
+            });
             found(FindingCode::Borrowed, counters, |run| run.erased = ErasedNote::new(2000, 1830, 1000, 0, 10.0))
         };
         assert_eq!(under_way(0), None, "70 of 170 pages come back when GCs end");
         assert!(under_way(1).is_some());
-        let without_gc = found(FindingCode::Borrowed, Counters { host_pages: 1000, ..Counters::default() }, |run| {
+        let without_gc = found(FindingCode::Borrowed, counted(|counters| counters.ftl.host_pages = 1000), |run| {
             (run.collects, run.erased) = (false, ErasedNote::new(2000, 1000, 1000, 0, 10.0));
         });
         assert_eq!(without_gc, None, "a design without GC is known to live on space");
@@ -577,7 +588,10 @@ mod tests {
     #[test]
     fn no_ratio_is_taken_where_a_gc_was_called_for_and_none_ran() {
         let of = |host_pages| {
-            let counters = Counters { host_pages, completed: 1, ..Counters::default() };
+            let counters = counted(|counters| {
+                counters.ftl.host_pages = host_pages;
+                counters.host.completed = 1;
+            });
             found(FindingCode::NoGc, counters, |_| ()).unwrap()
         };
         assert!(of(49).figures.is_empty());
@@ -587,7 +601,11 @@ mod tests {
     #[test]
     fn a_start_more_than_a_victims_gain_off_the_trigger_is_named_with_the_writes_until_gc_runs() {
         let of = |start_pages: u64, host_pages| {
-            let counters = Counters { host_pages, parity_pages: host_pages / 4, gc_pages: 777, ..Counters::default() };
+            let counters = counted(|counters| {
+                counters.ftl.host_pages = host_pages;
+                counters.raid.parity_pages = host_pages / 4;
+                counters.gc.pages = 777;
+            });
             found(FindingCode::StartOffTrigger, counters, |run| {
                 run.erased = ErasedNote::new(start_pages, start_pages, host_pages, 0, 10.0);
                 run.gc_units.trigger_pages = Some(200);
@@ -615,7 +633,11 @@ mod tests {
     #[test]
     fn pages_that_writes_do_not_fill_are_named_beyond_a_tenth() {
         let of = |partial_pages| {
-            let counters = Counters { sent_pages: 1000, partial_pages, sent_sectors: 32_000 - partial_pages * 24, ..Counters::default() };
+            let counters = counted(|counters| {
+                counters.raid.sent_pages = 1000;
+                counters.raid.partial_pages = partial_pages;
+                counters.raid.sent_sectors = 32_000 - partial_pages * 24;
+            });
             found(FindingCode::PartialPages, counters, |_| ())
         };
         assert_eq!(of(100), None);
@@ -647,7 +669,12 @@ mod tests {
 
     #[test]
     fn findings_stand_in_the_order_of_their_rank() {
-        let counters = Counters { host_pages: 1000, sent_pages: 1000, partial_pages: 1000, completed: 1, ..Counters::default() };
+        let counters = counted(|counters| {
+            counters.ftl.host_pages = 1000;
+            counters.raid.sent_pages = 1000;
+            counters.raid.partial_pages = 1000;
+            counters.host.completed = 1;
+        });
         let (reads, writes, series) = (latencies(500), latencies(500), SeriesSummary::default());
         let run = Run {
             partial: true,
@@ -665,7 +692,11 @@ mod tests {
     fn counts_of_gcs_that_chance_decides_are_named() {
         let series = SeriesSummary::default();
         let found = |gcs: u64, completed: u64, partial: bool| {
-            let counters = Counters { gcs, completed, host_pages: 1, ..Counters::default() };
+            let counters = counted(|counters| {
+                counters.gc.gcs = gcs;
+                counters.host.completed = completed;
+                counters.ftl.host_pages = 1;
+            });
             let of_all = latencies(1_000_000);
             let run = Run { partial, ..run(&counters, &of_all, &of_all, &series) };
             findings(&run).into_iter().map(|found| found.message).filter(|message| message.contains("GC")).collect::<Vec<_>>()
@@ -675,7 +706,11 @@ mod tests {
         assert_eq!(found(1, 1, false), ["only 1 GC ran: write amplification and wear mean little"]);
         assert!(found(0, 1, true)[0].starts_with("no GC ran"));
         assert!(found(0, 0, true).is_empty(), "what has not begun had no GC to run");
-        let moves = Counters { gc_pages: 1, completed: 1, host_pages: 1, ..Counters::default() };
+        let moves = counted(|counters| {
+            counters.gc.pages = 1;
+            counters.host.completed = 1;
+            counters.ftl.host_pages = 1;
+        });
         let none = latencies(1_000_000);
         let said = findings(&run(&moves, &none, &none, &series));
         assert_eq!(said[0].message, "no GC came to its end: write amplification and wear mean little");

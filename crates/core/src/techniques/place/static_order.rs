@@ -214,7 +214,7 @@ mod tests {
         while drive.step() {}
         assert_eq!(drive.mismatch(), None);
         drive.audit().unwrap();
-        (drive.event_hash(), drive.counters().erases, drive.counters().blocks_out_of_turn)
+        (drive.event_hash(), drive.counters().gc.erases, drive.counters().gc.blocks_out_of_turn)
     }
 
     #[test]

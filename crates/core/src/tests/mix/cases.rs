@@ -150,14 +150,14 @@ fn random_designs_come_to_scrub_regenerate_shift_and_migrate() {
         (mix.errors, mix.levels_wear, mix.controller) = (Some((100, 20)), true, false);
         let (_, _, counters) = mix.run::<true>(300);
         let all = [
-            counters.scrubbed_pages,
-            counters.scrub_rewrites,
-            counters.scrub_regenerated,
-            counters.uncorrectable_regenerated,
-            counters.stripes_shifted,
-            counters.stripes_migrated,
-            counters.moves_to_other_places,
-            counters.moves_hurried,
+            counters.raid.scrubbed_pages,
+            counters.raid.scrub_rewrites,
+            counters.raid.scrub_regenerated,
+            counters.raid.uncorrectable_regenerated,
+            counters.raid.stripes_shifted,
+            counters.raid.stripes_migrated,
+            counters.raid.moves_to_other_places,
+            counters.raid.moves_hurried,
         ];
         sums.iter_mut().zip(all).for_each(|(sum, count)| *sum += count);
     }
@@ -207,7 +207,7 @@ fn a_drive_without_work_does_not_collect_its_own_padding_for_ever() {
     };
     let (_, completed, counters) = mix.run::<true>(300);
     assert_eq!(completed, 300);
-    assert!(counters.padded_for_gc > 0);
+    assert!(counters.ftl.padded_for_gc > 0);
 }
 
 /// A program of the background padded the other planes of its die, and only its own was asked whether it wants a GC: another,
@@ -284,7 +284,7 @@ fn reads_follow_a_stripe_that_moves_around_the_gc_of_its_new_place() {
     };
     let (_, completed, counters) = mix.run::<true>(300);
     assert_eq!(completed, 300);
-    assert!(counters.stripes_shifted > 0);
+    assert!(counters.raid.stripes_shifted > 0);
 }
 
 /// The work of GCs took no time, and one that found nothing to free had waited for its die: no GC that counts took as long as
@@ -306,7 +306,7 @@ fn a_gc_that_finds_nothing_to_free_has_had_its_turn() {
     };
     let (_, completed, counters) = mix.run::<true>(300);
     assert_eq!(completed, 300);
-    assert!(counters.gate_wait_ns_max > counters.gc_ns_max && counters.gc_turn_ns_max > counters.gc_ns_max);
+    assert!(counters.gc.gate_wait_ns_max > counters.gc.took_ns_max && counters.gc.turn_ns_max > counters.gc.took_ns_max);
 }
 
 /// Of two pages that a superpage die had programmed together, the first let its plane ask for a GC; the die was taken for free, and
@@ -355,7 +355,7 @@ fn what_two_leftovers_of_a_request_cover_is_told_for_each() {
     };
     let (_, completed, counters) = mix.run::<true>(300);
     assert_eq!(completed, 300);
-    assert!(counters.paired_gc_programs > 0);
+    assert!(counters.flash.paired_gc_programs > 0);
 }
 
 /// Each GC of the die came too late for the programs of the others and brought them in again: all that was erased went into
