@@ -228,7 +228,7 @@ fn slots_full(run: &Run<'_>) -> Option<Finding> {
     let mean_us = waits.mean_us()?;
     let (took, arrivals) = (run.throughput.makespan_seconds, waits.arrivals_seconds);
     let slots = match run.pacing {
-        Pacing::Bounded { outstanding_max } => format!(", with {} outstanding", grouped(outstanding_max.into())),
+        Pacing::Bounded { outstanding_max } => format!(", with {} outstanding", grouped(outstanding_max)),
         _ => String::new(),
     };
     let waited = format!("{:.0} % of the requests waited {} on average in the host{slots}", waits.waited_percent, time(mean_us / 1e6));
@@ -457,7 +457,6 @@ mod tests {
         }
     }
 
-    /// A run of which nothing but its requests is to be said.
     /// Counters of which some have counted.
     fn counted(set: impl FnOnce(&mut Counters)) -> Counters {
         let mut counters = Counters::default();
@@ -465,6 +464,7 @@ mod tests {
         counters
     }
 
+    /// A run of which nothing but its requests is to be said.
     fn run<'a>(counters: &'a Counters, read: &'a LatencySummary, write: &'a LatencySummary, series: &'a SeriesSummary) -> Run<'a> {
         Run {
             collects: true,
@@ -514,7 +514,7 @@ mod tests {
     #[test]
     fn one_thing_is_in_the_singular() {
         let (one, series) = (latencies(1), SeriesSummary::default());
-        let counters = Counters { completed: 1, gc_pages: 1, ..Counters::default() };
+        let counters = counted(|counters| (counters.host.completed, counters.gc.pages) = (1, 1));
         let found = findings(&Run { partial: true, ..run(&counters, &one, &one, &series) });
         let messages: Vec<_> = found.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(
