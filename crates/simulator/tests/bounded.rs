@@ -26,13 +26,13 @@ impl Observer for Log {
     }
 }
 
-struct Given(std::vec::IntoIter<Arrival>);
+struct Given(Vec<Arrival>);
 
 impl Source for Given {
     fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError> {
-        let before = out.len();
-        out.extend(self.0.by_ref().take(limit));
-        Ok(out.len() - before)
+        let count = limit.min(self.0.len());
+        out.extend(self.0.drain(..count));
+        Ok(count)
     }
 }
 
@@ -42,7 +42,7 @@ fn played(requests: &[Arrival], pacing: Pacing) -> (Vec<Completion>, u64) {
     let mut drive = Drive::new(&device, catalog::design("base").unwrap(), true, Log::default()).unwrap();
     drive.age(1, &[], |_, _| true);
     drive.wake();
-    let mut streams = Streams::one(Box::new(Given(requests.to_vec().into_iter())), pacing);
+    let mut streams = Streams::one(Box::new(Given(requests.to_vec())), pacing);
     assert_eq!(play_streams(&mut drive, &mut streams, 0, &Control::default(), |_| false), Ending::Complete);
     let mut log = std::mem::take(&mut drive.observer_mut().0);
     log.sort_by_key(|completion| completion.id);
