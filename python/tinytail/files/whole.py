@@ -118,14 +118,16 @@ class FileOutput:
 
     def _is_stream(self) -> bool:
         """Whether it is what must not be replaced by a file, such as a pipe or /dev/null."""
-        return Path(self._name).exists() and not Path(self._name).is_file()
+        path = Path(self._name)
+        return path.exists() and (not path.is_file() or _is_shown_in(path.stat()))
 
     def _open_stream(self) -> FileIO:
         """Opens what is no file, without waiting for somebody who reads from it."""
         if self._regular:
             raise OSError(errno.EINVAL, "it is not a regular file")
         try:
-            descriptor = os.open(self._name, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            how = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(self._name, how)
         except OSError as error:
             if error.errno == errno.ENXIO and Path(self._name).is_fifo():
                 raise OSError(error.errno, "nobody reads from this pipe; start who does") from error
@@ -150,6 +152,15 @@ class FileOutput:
             temporary.replace(self._path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _is_shown_in(status: os.stat_result) -> bool:
+    """Whether standard output or error goes to this file, so that what is shown stands in it."""
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(status, os.fstat(descriptor)):
+                return True
+    return False
 
 
 def cannot_write(name: str, error: OSError, what: str = "results") -> OutputError:

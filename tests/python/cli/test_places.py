@@ -81,20 +81,32 @@ def test_a_pipe_gets_results_when_they_are_shown_however_late_it_is_read(
     assert [result["design"] for result in json.loads(found[0])["results"]] == ["base"]
 
 
-def test_what_cannot_be_shown_is_still_written(folder: Path) -> None:
-    words = ["compare", "base", "--device", "ttflash-small", "--workload", "randread-qd1"]
-    words += ["--requests", "20", "--no-cache", "--json", "j"]
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "tinytail", *words],
-            stdout=full,
+def run(to: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A real run in a process of its own, whose standard output is a file."""
+    command = ["compare", "base", "--device", "ttflash-small", "--workload", "randread-qd1"]
+    command += ["--requests", "20", "--no-cache", *words]
+    with Path(to).open("wb") as shown:
+        return subprocess.run(
+            [sys.executable, "-m", "tinytail", *command],
+            stdout=shown,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
+
+
+def test_what_cannot_be_shown_is_still_written() -> None:
+    done = run("/dev/full", "--json", "j")
     assert done.returncode == 1
     assert "error: cannot write results to standard output: No space left" in done.stderr
-    assert json.loads((folder / "j").read_text("utf-8"))["results"]
+    assert json.loads(Path("j").read_text("utf-8"))["results"]
+
+
+def test_the_file_of_standard_output_keeps_what_is_shown() -> None:
+    assert run("shown", "--json", "/dev/stdout").returncode == 0
+    table, brace, results = Path("shown").read_text("utf-8").partition("{\n")
+    assert "IOPS" in table
+    assert json.loads(brace + results)["results"]
 
 
 def test_want_of_memory_while_drawing_is_said_behind_the_table(
