@@ -3,7 +3,7 @@
 Each attack is a command with a file or a place that no careful user would give it. What is wanted
 of each stands beside it: it ends soon, with the documented exit code and a sentence, takes little
 memory, and shows or keeps what it computed. Prints a row for each attack and ends with 1 if one
-does not hold. Takes about five minutes. From the root of a checkout that is built:
+does not hold. Takes about ten minutes. From the root of a checkout that is built:
 
     .venv/bin/python experiments/hostile_files.py [WORD_OF_AN_ATTACK ...]
 """
@@ -28,9 +28,9 @@ from pathlib import Path
 
 TINYTAIL = (sys.executable, "-m", "tinytail")
 # Whatever has not ended then hangs; a signal must end it.
-PATIENCE_S = 30
-SOON_S = 4.0
-AFTER_SIGNAL_S = 2.0
+PATIENCE_S = 90
+SOON_S = 10.0
+AFTER_SIGNAL_S = 5.0
 MIB = 1 << 20
 # What the program takes with a small drive.
 PROGRAM = 60 * MIB
@@ -161,7 +161,7 @@ def play(attack: Attack, folder: Path) -> Ended:
             stderr=errors,
             preexec_fn=limited,
         )
-    ends = [(PATIENCE_S, signal.SIGTERM), (PATIENCE_S + 5, signal.SIGKILL)]
+    ends = [(PATIENCE_S, signal.SIGTERM), (PATIENCE_S + 10, signal.SIGKILL)]
     if attack.interrupt is not None:
         ends.insert(0, (1.0, attack.interrupt))
     sent: list[signal.Signals] = []
@@ -363,7 +363,7 @@ def entries_of_the_cache() -> Iterator[Attack]:
     yield Attack(
         "a pipe as an aged drive that is kept",
         words,
-        Wanted((0,), 20, shows=TABLE),
+        Wanted((0,), 60, shows=TABLE),
         prepare=replaced,
         environment=kept,
     )
@@ -401,7 +401,7 @@ def little_memory() -> Iterator[Attack]:
         yield Attack(
             f"small results drawn in {megabytes} MB",
             ("report", "r.json", "--report", "r.html", "--figures", "f"),
-            Wanted((0, 1, 2), 20),
+            Wanted((0, 1, 2), 60),
             prepare=a_result,
             limit=limit,
         )
@@ -409,7 +409,7 @@ def little_memory() -> Iterator[Attack]:
         yield Attack(
             f"four designs run and drawn in {megabytes} MB",
             ("compare", *FOUR, *RUN, "--json", "j", "--report", "r.html", "--figures", "f"),
-            Wanted((0, 1, 2), 30, 2 * MEMORY, shows=TABLE, keeps="j"),
+            Wanted((0, 1, 2), 60, 2 * MEMORY, shows=TABLE, keeps="j"),
             limit=megabytes * 1_000_000,
         )
 
@@ -442,12 +442,12 @@ def places() -> Iterator[Attack]:
         yield Attack(
             f"/dev/full for {option}",
             ("compare", "base", *RUN, option, "/dev/full", "--log", "l.parquet"),
-            Wanted((1,), 10, shows=TABLE, says="No space left"),
+            Wanted((1,), 30, shows=TABLE, says="No space left"),
         )
     yield Attack(
         "/dev/full for standard output",
         ("compare", "base", *RUN, "--json", "j", "--report", "r.html"),
-        Wanted((1,), 10, says="No space left", keeps="j"),
+        Wanted((1,), 30, says="No space left", keeps="j"),
         stdout="/dev/full",
     )
 
@@ -464,7 +464,7 @@ def places() -> Iterator[Attack]:
     yield Attack(
         "a pipe that is read late for --json",
         ("compare", "base", *RUN, "--json", "p"),
-        Wanted((0,), 15, shows=TABLE, keeps="read"),
+        Wanted((0,), 30, shows=TABLE, keeps="read"),
         prepare=read_late,
     )
 
@@ -501,7 +501,7 @@ def large_traces() -> Iterator[Attack]:
             yield Attack(
                 f"a trace of {lines:,} places {what}, by {words[0]}",
                 words,
-                Wanted((0,), 20, PROGRAM + 3 * len(text)),
+                Wanted((0,), 60, PROGRAM + 3 * len(text)),
                 prepare=written("t.trace", text),
             )
 
