@@ -13,8 +13,8 @@ pub const DESCRIPTORS_KEPT: usize = 32;
 pub const NEGOTIATION_NS: u64 = 10 * SECOND;
 /// Bytes of a negotiation that are read at a time.
 pub const NEGOTIATION_BYTES: usize = 4 << 10;
-/// Bytes that may have come of a client without a share of the memory of all.
-pub const INPUT_BYTES: usize = 64 << 10;
+/// Bytes that may have come of a client without a share of the memory of all: a write of 128 KiB and its header.
+pub const INPUT_BYTES: usize = 132 << 10;
 /// The same of replies to it; a power of two. A larger buffer is given back when what is left fits into so much.
 pub const OUTPUT_BYTES: usize = 128 << 10;
 /// With more bytes of replies waiting, nothing more is done for the client until it has read them.
