@@ -563,6 +563,7 @@ impl Mix {
         drive.flash.free_for_test(self.free);
         drive.age(self.seed, &[], |_, _| true);
         drive.wake();
+        let erases_of_ageing = erases_by_plane(&drive);
         let mut now = 0;
         for _ in 0..requests {
             // Bursts and pauses: half of the requests come together, the others after up to two programs' time.
@@ -599,7 +600,9 @@ impl Mix {
         drive.up.ftl.tables.audit().unwrap();
         drive.audit().unwrap();
         self.check_rotation(&drive);
-        (drive.event_hash(), drive.observer().0.len(), drive.counters())
+        let counters = drive.counters();
+        check_erases(&mut drive, &erases_of_ageing);
+        (drive.event_hash(), drive.observer().0.len(), counters)
     }
 
     /// Where rotation holds all the time and reads always go around a GC, none waits for one. Only a page beyond the ECC may: the
@@ -630,6 +633,23 @@ impl Mix {
             }
         }
     }
+}
+
+/// Erases of each plane, by those of its blocks.
+fn erases_by_plane<const TRACED: bool>(drive: &TestDrive<TRACED>) -> Vec<u64> {
+    let blocks = drive.up.ftl.tables.erase_counts().chunks(drive.flash.device.geometry.blocks_per_plane as usize);
+    blocks.map(|of_plane| of_plane.iter().map(|&erases| u64::from(erases)).sum()).collect()
+}
+
+/// Every erase of a block since ageing is counted once, for the drive and for its plane; counting anew begins with none.
+fn check_erases<const TRACED: bool>(drive: &mut TestDrive<TRACED>, of_ageing: &[u64]) {
+    let erases: Vec<u64> = erases_by_plane(drive).iter().zip(of_ageing).map(|(now, then)| now - then).collect();
+    assert_eq!(drive.counters().gc.erases, erases.iter().sum::<u64>());
+    assert_eq!(drive.view().erases_counted().collect::<Vec<_>>(), erases);
+    drive.reset_counters();
+    assert!(drive.view().erases_counted().all(|erases| erases == 0), "{:?}", drive.view().erases_counted().collect::<Vec<_>>());
+    let planes = 0..drive.flash.device.geometry.planes();
+    assert_eq!(planes.map(|plane| drive.view().erases_of(plane)).collect::<Vec<_>>(), erases, "what the drive has run stays");
 }
 
 proptest! {

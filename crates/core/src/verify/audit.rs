@@ -6,7 +6,7 @@ use crate::ftl::above::WithFtl;
 use crate::ftl::late_bound::{EMERGENCY, EXTERNAL};
 use crate::ftl::write_points::WritePoints;
 use crate::host::tiers::Drive;
-use crate::ids::{DieIx, NONE};
+use crate::ids::{DieIx, NONE, Ppn};
 use crate::observe::Observer;
 use crate::oracle::Content;
 use crate::policy::answers::{Preference, Scope};
@@ -44,6 +44,13 @@ impl<O: Observer> Drive<O> {
             if erased < self.policies().gc.reserve_blocks && !planes.clone().any(|plane| ftl.gc.is_under_way(plane)) {
                 let plane = planes.next().expect("a pool has planes");
                 return Err(format!("plane {plane} has {erased} erased blocks, fewer than its reserve, and no GC"));
+            }
+        }
+        // An erase leaves nothing of what its pages had been through.
+        if let Some(errors) = &raid.errors {
+            let mut erased = (0..flash.device.geometry.physical_pages() as Ppn).filter(|&ppn| ftl.tables.owner(ppn) == NONE);
+            if let Some(ppn) = erased.find(|&ppn| errors.copies(ppn) > 0) {
+                return Err(format!("page {ppn} is erased, and counts as copied {} times", errors.copies(ppn)));
             }
         }
         self.audit_stripes()?;
@@ -103,6 +110,13 @@ impl<O: Observer> Drive<O> {
                 if sum != oracle.on_flash(parity) {
                     return Err(format!("the parity of stripe {stripe} is {:?}, its pages add up to {sum:?}", oracle.on_flash(parity)));
                 }
+            }
+        }
+        for group in 0..rain.stripes().groups() {
+            let planes = (0..flash.device.geometry.planes()).filter(|&plane| rain.stripes().group_of_plane(plane) == group);
+            let under_way = planes.filter(|&plane| ftl.gc.is_under_way(plane)).count();
+            if under_way != rain.gcs_in(group) as usize {
+                return Err(format!("{} GCs are counted in plane group {group}, and {under_way} are under way", rain.gcs_in(group)));
             }
         }
         for plane in 0..flash.device.geometry.planes() {
