@@ -134,4 +134,25 @@ mod tests {
         }
         assert_eq!(points.unparked_of_all(Parking::Fast), 0);
     }
+
+    /// A block of six pages with every pattern of fast and slow ones.
+    #[test]
+    fn a_pair_of_fast_pages_lies_within_a_block() {
+        let mut device = tiny_device();
+        device.geometry.pages_per_block = 6;
+        (device.timing.read_ns, device.timing.program_ns) = (vec![10, 20], vec![100, 900]);
+        for pattern in 0u16..1 << 6 {
+            device.timing.page_class_pattern = (0..6).map(|offset| (pattern >> offset & 1) as u8).collect();
+            let fast: Vec<usize> = (0..6).filter(|offset| pattern >> offset & 1 == 0).collect();
+            let pairs: Vec<usize> = fast.iter().copied().filter(|offset| fast.contains(&(offset + 1))).collect();
+            let expected = if pairs.is_empty() { fast } else { pairs };
+            let mut tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
+            let mut points = WritePoints::new(&device, &tables);
+            for offset in 0..6 {
+                assert_eq!(points.unparked(0, Parking::FastPair) == 0, expected.contains(&offset), "page {offset} of {pattern:06b}");
+                tables.take(0, 0, Claimant::Host).unwrap();
+                points.update(&tables, 0, 0);
+            }
+        }
+    }
 }

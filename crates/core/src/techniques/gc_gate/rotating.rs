@@ -180,4 +180,30 @@ mod tests {
         assert_eq!(gate.may_start(state.view(), Pool(4), Want::Hard), Gate::Open);
         assert_eq!(gate.may_start(state.view(), Pool(0), Want::Hard), Gate::Open);
     }
+
+    /// Who may go of all that wait is who comes first after the last holder; at first, who comes first.
+    #[test]
+    fn the_turn_goes_round_the_group_from_its_first_plane_on() {
+        let group = [0, 2, 4, 6];
+        for turn in [Turn::FewestFree, Turn::RoundRobin] {
+            for last in [None, Some(0), Some(1), Some(2), Some(3)] {
+                for waiting in 1u64..1 << group.len() {
+                    let mut state = state_with_stripes(4, 2, 4);
+                    let mut gate = gate(&state, true, turn);
+                    let waits = |index: usize| waiting >> index & 1 == 1;
+                    if let Some(last) = last {
+                        assert_eq!(gate.may_start(state.view(), Pool(group[last]), Want::Soft), Gate::Open);
+                    }
+                    state.ftl.gc.gated_for_test()[0] = (0..4).filter(|&index| waits(index)).map(|index| 1 << group[index]).sum();
+                    let from = last.map_or(0, |last| last + 1);
+                    let next = (from..from + 4).map(|index| index % 4).find(|&index| waits(index)).unwrap();
+                    for index in (0..4).filter(|&index| waits(index) && index != next) {
+                        let answer = gate.may_start(state.view(), Pool(group[index]), Want::Soft);
+                        assert_eq!(answer, Gate::Closed, "{turn:?}, {index} of {waiting:04b} after {last:?}");
+                    }
+                    assert_eq!(gate.may_start(state.view(), Pool(group[next]), Want::Soft), Gate::Open, "{turn:?}, {waiting:04b}");
+                }
+            }
+        }
+    }
 }
