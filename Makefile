@@ -21,7 +21,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 CARGO = config=$$(ls $(TARGET)/maturin/pyo3-config-*-abi3.txt 2>/dev/null | head -n 1); \
 	$${config:+env "PYO3_CONFIG_FILE=$$config"} cargo
 
-.PHONY: setup demo test soak bench clean
+.PHONY: setup demo test soak mutants bench clean
 
 setup: $(VENV)/.native $(VENV)/.tools
 
@@ -88,6 +88,14 @@ soak: export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS = true
 soak: export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS = true
 soak: setup
 	cargo test --release --workspace --locked --no-fail-fast --target-dir $(TARGET)/soak
+
+# How good the tests of the core are: hours for all 500 mutants, less for a fair part of them (evidence/mutants.md).
+mutants: $(BIN)/cargo-mutants
+	$(BIN)/python tools/mutants.py
+
+# Its list of mutants is what the sample is drawn from, so the version is fixed.
+$(BIN)/cargo-mutants: | $(BIN)/python
+	cargo install cargo-mutants --version 27.0.0 --locked --root $(VENV)
 
 bench: setup
 	$(BIN)/python -m tinytail bench
