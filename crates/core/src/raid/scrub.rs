@@ -83,11 +83,16 @@ where
         let Some(pause) = self.ask(|policies, _| policies.scrub.pause_ns()) else { return };
         let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
         (scrubber.awake, scrubber.due) = (true, false);
+        // A program that found no room as soon as it was enqueued has set it already.
+        if std::mem::replace(&mut scrubber.pauses, true) {
+            return;
+        }
         self.set_timer(self.flash.now + pause, Self::scrub_timer, die);
     }
 
     /// The pause of a die's scrubber is over.
     fn scrub_timer(&mut self, die: DieIx) -> bool {
+        self.up.up.raid.scrubbing.dies[die as usize].pauses = false;
         if !self.is_quiet(die) {
             self.scrub_later(die);
             return true;

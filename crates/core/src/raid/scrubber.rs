@@ -49,6 +49,8 @@ pub(super) struct Scrubber {
     requests_then: u64,
     /// A timer is set for it, or an operation of it is under way.
     pub(super) awake: bool,
+    /// Its timer is set.
+    pub(super) pauses: bool,
     /// It sleeps although blocks are suspect: the next request wakes it.
     pub(super) due: bool,
     /// Reads of the rest of the page's stripe that have not ended, and whether one of them could not be corrected.
@@ -67,6 +69,7 @@ impl Scrubber {
         left: 0,
         requests_then: u64::MAX,
         awake: false,
+        pauses: false,
         due: false,
         pending: 0,
         is_lost: false,
