@@ -510,5 +510,7 @@ def test_a_file_says_a_search_and_names_what_lies_beside_it(
 )
 def test_the_files_to_copy_can_run(file: Path) -> None:
     made, wanted = read_call(file, planned, goals.GOALS)
-    made.check()
     assert wanted.objectives
+    if made.workload == "dtrs" and "TINYTAIL_TRACES" not in os.environ:
+        pytest.skip("TINYTAIL_TRACES is not set, and its workload is a trace")
+    made.check()

@@ -128,14 +128,18 @@ class DiesOf:
 
     def setup(self, **_: Any) -> None:
         module: Any = on_cluster
-        real = module.run_point
+        self.real = module.run_point
 
         def run(spec: Any, *others: Any) -> Any:
             if self.word in spec.settings:
                 os._exit(1)
-            return real(spec, *others)
+            return self.real(spec, *others)
 
         module.run_point = run
+
+    def teardown(self, **_: Any) -> None:
+        module: Any = on_cluster
+        module.run_point = self.real
 
 
 def test_a_point_that_kills_its_workers_fails_alone(client: Any) -> None:
@@ -150,7 +154,7 @@ def test_a_point_that_kills_its_workers_fails_alone(client: Any) -> None:
         )
     finally:
         client.unregister_worker_plugin("dies-of")
-        client.restart()
+        client.wait_for_workers(2, timeout=120)
     assert (len(swept), swept.failed) == (4, 1)
     [bad] = [row for row in swept.to_arrow().to_pylist() if row["error"] is not None]
     assert bad["synthetic.queue_depth"] == 3
