@@ -330,6 +330,10 @@ class Limits:
     wall_s: float
 
 
+class EndedFromOutsideError(Exception):
+    """Somebody else has ended the tests, so that they say nothing."""
+
+
 def failure(
     program: Sequence[str], folder: Path, environment: Mapping[str, str], limits: Limits
 ) -> str:
@@ -375,6 +379,8 @@ def failure(
                 end()
     if out_of_time.is_set() or code == -signal.SIGXCPU:
         return "no end"
+    if -code in (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM):
+        raise EndedFromOutsideError(f"signal {-code} ended the tests")
     return "" if code == 0 else f"exit code {code}"
 
 
@@ -437,7 +443,11 @@ class Copy:
             if not self.programs(stage):
                 raise SystemExit(f"there is nothing to judge by ({stage}), or it does not compile")
             started, before = time.monotonic(), _cpu_s()
-            if by := self.run(stage, Limits(3600, 7200)):
+            try:
+                by = self.run(stage, Limits(3600, 7200))
+            except EndedFromOutsideError as error:
+                raise SystemExit(f"{stage}: {error}; start again") from None
+            if by:
                 raise SystemExit(f"without any mutant a test fails ({stage}): {by}")
             cpu_s, wall_s = _cpu_s() - before, time.monotonic() - started
             limits = Limits(round(CPU_TIMES * cpu_s + CPU_S), WALL_TIMES * wall_s + WALL_S)
@@ -556,16 +566,24 @@ def judge_all(part: tuple[int, int], again: bool) -> None:
         )
         if not copy.limits:
             copy.measure()
+        judged = 0
         for number, mutant in enumerate(todo, 1):
             started = time.monotonic()
-            found, stage, by = copy.judge(mutant)
+            try:
+                found, stage, by = copy.judge(mutant)
+            except EndedFromOutsideError as error:
+                say(f"{number} of {len(todo)}: {mutant.name}: judged again later: {error}")
+                continue
             seconds = round(time.monotonic() - started)
             place = (mutant.room, mutant.name, mutant.start[0])
             verdict = Verdict(*place, found, stage, by, seconds, commit, codes[mutant.file])
             write_rows(TABLE, [verdict], "a")
+            judged += 1
             PAGE.write_text(page(), "utf-8")
             shown = f"{number} of {len(todo)}, {seconds} s: {mutant.name}: {found} {by}"
             say(shown.rstrip())
+        if not judged:
+            raise SystemExit(f"{len(todo)} mutants could not be judged: something ends their tests")
         # What does not compile has made room for others.
     PAGE.write_text(page(), "utf-8")
     say(summary(each for each in verdicts.values() if each.verdict != NONE))

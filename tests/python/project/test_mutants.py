@@ -139,6 +139,11 @@ def test_a_program_of_tests_is_ended_by_its_first_failure(
     assert time.monotonic() - started < 30
 
 
+def test_tests_that_somebody_ends_say_nothing(tmp_path: Path) -> None:
+    with pytest.raises(MADE["EndedFromOutsideError"], match="signal 15"):
+        MADE["failure"](["sh", "-c", "kill -TERM $$"], tmp_path, {}, MADE["Limits"](60, 5))
+
+
 def test_the_page_is_made_from_the_table() -> None:
     text = (ROOT / "evidence" / "mutants.md").read_text("utf-8")
     assert MADE["page"]() == text, "run tools/mutants.py --page"
