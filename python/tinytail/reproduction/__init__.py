@@ -10,5 +10,6 @@ A paper is a folder in `papers`, of data and of the small functions that turn ru
 - `measures.py`: the functions that rows name beyond those of all papers, and beside it whatever
   they are made of.
 
-Their recorded workloads stand in `papers/traces.toml`.
+Their recorded workloads stand in `papers/traces.toml`, and in `papers/evidence.toml` stands what a
+match of each row is evidence of.
 """

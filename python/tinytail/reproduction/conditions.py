@@ -40,16 +40,25 @@ def check(condition: str) -> frozenset[str]:
     >>> sorted(check("0.97 <= ratio <= min(upper)"))
     ['ratio', 'upper']
     """
-    try:
-        tree = ast.parse(condition, mode="eval").body
-    except SyntaxError as error:
-        raise ConfigError(f'"{condition}" is no condition: {error.msg}') from None
+    tree = _read(condition)
     if not isinstance(tree, ast.Compare):
         raise ConfigError(f'"{condition}" is no comparison')
+    return _names(tree, condition)
+
+
+def _read(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise ConfigError(f'"{text}" is no condition: {error.msg}') from None
+
+
+def _names(tree: ast.expr, text: str) -> frozenset[str]:
+    """The names of the values that it needs."""
     names: set[str] = set()
-    _check(tree, condition, names)
+    _check(tree, text, names)
     if not names:
-        raise ConfigError(f'"{condition}" compares nothing that is measured')
+        raise ConfigError(f'"{text}" compares nothing that is measured')
     return frozenset(names)
 
 
@@ -94,15 +103,32 @@ def holds(condition: str, values: Values) -> bool:
     >>> holds("0.97 <= ratio <= 1.12", {"ratio": 1.1201})
     False
     """
-    needed = check(condition)
+    return bool(_worked_out(condition, check(condition), values))
+
+
+def worth(expression: str, values: Values) -> float | None:
+    """What one side of a condition comes to; None if something in it has no value.
+
+    Raises:
+        ConfigError: it is no such side, or names a value that was not measured.
+
+    >>> worth("max(p99)", {"p99": [1.5, 2.0]}), worth("p99", {"p99": None})
+    (2.0, None)
+    """
+    found = _worked_out(expression, _names(_read(expression), expression), values)
+    return None if found is None else float(found)
+
+
+def _worked_out(text: str, needed: frozenset[str], values: Values) -> Any:
+    """What is written, worked out; None if something in it has no value."""
     for name in needed:
         if name not in values:
-            raise ConfigError(f'"{condition}": "{name}" is not measured' + suggestion(name, values))
+            raise ConfigError(f'"{text}": "{name}" is not measured' + suggestion(name, values))
         value = values[name]
         if value is None or (isinstance(value, list) and (not value or None in value)):
-            return False
+            return None
     try:
         # `check` has refused whatever does more than compare.
-        return bool(eval(condition, {"__builtins__": {}, **_FUNCTIONS}, values))
+        return eval(text, {"__builtins__": {}, **_FUNCTIONS}, values)
     except (TypeError, ZeroDivisionError, ValueError) as error:
-        raise ConfigError(f'"{condition}" cannot be worked out: {error}') from None
+        raise ConfigError(f'"{text}" cannot be worked out: {error}') from None

@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 
 from tinytail.errors import ConfigError, UsageError, suggestion
 from tinytail.reproduction.records import (
+    EVIDENCE_KINDS,
     Deviation,
     Difference,
+    Evidence,
     Experiment,
     Figure,
     Paper,
@@ -37,10 +39,43 @@ def papers() -> tuple[Paper, ...]:
     """
     folder = resources.files("tinytail.reproduction.papers")
     names = sorted(each.name for each in folder.iterdir() if each.joinpath("paper.toml").is_file())
-    return tuple(_paper(folder.joinpath(name), name) for name in names)
+    rows = {name: _rows(folder.joinpath(name), name) for name in names}
+    evidence = evidence_of(
+        _read(folder, "papers", "evidence.toml"),
+        [row_id for own in rows.values() for row_id in own],
+    )
+    return tuple(_paper(folder.joinpath(name), name, rows[name], evidence) for name in names)
 
 
-def _paper(folder: Traversable, name: str) -> Paper:
+def evidence_of(document: dict[str, Any], rows: Sequence[str]) -> dict[str, Evidence]:
+    """What a match of each row is evidence of.
+
+    Raises:
+        ConfigError: a row is missing, unknown or of an unknown kind.
+    """
+    file = "papers/evidence.toml"
+    found = _records(Evidence, document, file, "row")
+    for row_id, each in found.items():
+        if row_id not in rows:
+            raise ConfigError(f'{file}: unknown row "{row_id}"' + suggestion(row_id, rows))
+        if each.kind not in EVIDENCE_KINDS:
+            raise ConfigError(
+                f'{file}: "{row_id}": unknown kind "{each.kind}"'
+                + suggestion(each.kind, EVIDENCE_KINDS)
+            )
+    for row_id in rows:
+        if row_id not in found:
+            raise ConfigError(f'{file}: the row "{row_id}" has no kind')
+    return found
+
+
+def _rows(folder: Traversable, name: str) -> dict[str, Row]:
+    return _records(Row, _read(folder, name, "rows.toml"), f"{name}/rows.toml", "id")
+
+
+def _paper(
+    folder: Traversable, name: str, rows: Mapping[str, Row], evidence: Mapping[str, Evidence]
+) -> Paper:
     about = _read(folder, name, "paper.toml")
     known = _traces()
     experiments = _records(
@@ -62,7 +97,8 @@ def _paper(folder: Traversable, name: str) -> Paper:
         differences=tuple(Difference(**each) for each in about.pop("differences", [])),
         readings=_titled(Reading, about.pop("readings", []), name),
         tables=_titled(PaperTable, about.pop("tables", []), name),
-        rows=_records(Row, _read(folder, name, "rows.toml"), f"{name}/rows.toml", "id"),
+        rows=rows,
+        evidence={row_id: evidence[row_id] for row_id in rows},
         experiments=experiments,
         traces=_played(experiments.values(), known),
         figures=tuple(

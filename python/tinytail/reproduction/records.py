@@ -12,10 +12,12 @@ from tinytail.reproduction import conditions
 
 Kind = Literal["exact", "approx", "ratio", "range", "ordering", "trend", "rule", "formula"]
 RowInput = Literal["synthetic", "trace", "context"]
+EvidenceKind = Literal["performance", "relation", "definition", "calibrated"]
 Tier = Literal["quick", "full"]
 Measure = Callable[..., dict[str, conditions.Value]]
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
+EVIDENCE_KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +156,9 @@ class PaperTable:
     """A table of the paper, shown with what was measured under the paper's numbers.
 
     `columns` are its headings. `lines` are its lines: each has a `label` and the names of the
-    `rows` whose values it holds, and may have `given`: by their names other lines of numbers that
-    the paper has, and that nothing is measured of.
+    `rows` whose values it holds. It may have `values`, the names of what was measured of each row,
+    several with ` / ` between them, and `given`: by their names other lines of numbers that the
+    paper has, and that nothing is measured of.
     """
 
     title: str
@@ -170,6 +173,28 @@ class Deviation:
     row: str
     cause: str
     measure: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a match of a row is evidence of; `papers/evidence.toml` has the rule for each kind.
+
+    `figures` are the paper's numbers, by what of the measured values each is of. `why` says what is
+    not evident from the row.
+    """
+
+    row: str
+    kind: EvidenceKind
+    figures: Mapping[str, float] = field(default_factory=dict)
+    why: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same, as it stands in results beside what was measured."""
+        return {
+            "evidence": self.kind,
+            "evidence_why": self.why,
+            "figures": dict(self.figures),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +249,7 @@ class Paper:
     title: str
     source: str
     rows: Mapping[str, Row]
+    evidence: Mapping[str, Evidence]
     experiments: Mapping[str, Experiment]
     traces: Mapping[str, Trace]
     counters: Mapping[str, str]

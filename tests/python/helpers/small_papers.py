@@ -13,6 +13,7 @@ from tinytail.reproduction.judge import evaluate
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import MEASURES
 from tinytail.reproduction.records import (
+    Evidence,
     Experiment,
     Paper,
     Row,
@@ -54,12 +55,14 @@ def experiment(name: str = "small", **changes: Any) -> Experiment:
 
 
 def paper(*rows: Row, experiments: tuple[Experiment, ...] = (), **changes: Any) -> Paper:
+    own = {each.id: each for each in rows or (row(),)}
     given: dict[str, Any] = {
         "name": "fake",
         "prefix": "fake",
         "title": "A paper",
         "source": "nowhere",
-        "rows": {each.id: each for each in rows or (row(),)},
+        "rows": own,
+        "evidence": {each: Evidence(each, "performance", {"value": 1.0}) for each in own},
         "experiments": {each.name: each for each in experiments or (experiment(),)},
         "traces": {},
         "counters": {},

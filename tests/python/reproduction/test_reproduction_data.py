@@ -51,6 +51,36 @@ def test_every_number_of_a_condition_stands_in_its_words(paper: Paper, row: Row)
     assert paper.rows[row.id] is row
 
 
+def test_each_row_has_one_kind_of_evidence_and_there_are_no_others() -> None:
+    assert len(ROWS) == 342
+    for paper in papers():
+        assert list(paper.evidence) == list(paper.rows)
+    known = {"a.x": {"kind": "relation"}, "a.y": {"kind": "calibrated", "why": "fitted"}}
+    assert [each.kind for each in paper_files.evidence_of(known, ["a.x", "a.y"]).values()] == [
+        "relation",
+        "calibrated",
+    ]
+    for document, said in (
+        (known | {"a.z": {"kind": "relation"}}, 'unknown row "a.z"'),
+        ({"a.x": {"kind": "relation"}}, 'the row "a.y" has no kind'),
+        (known | {"a.y": {"kind": "relatoin"}}, 'did you mean "relation"'),
+        (known | {"a.y": {"why": "fitted"}}, "lacks kind"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            paper_files.evidence_of(document, ["a.x", "a.y"])
+
+
+@pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
+def test_performance_is_held_against_figures_that_the_paper_prints(paper: Paper) -> None:
+    for row_id, evidence in paper.evidence.items():
+        row = paper.rows[row_id]
+        held = evidence.kind == "performance" and row.measure is not None
+        assert bool(evidence.figures) == held, row_id
+        printed = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", row.paper_value)}
+        printed |= {abs(number) for number in printed}
+        assert set(evidence.figures.values()) <= printed, row_id
+
+
 def test_rows_that_cannot_be_run_say_why() -> None:
     lacking = {row.id for _, row in ROWS if row.measure is None}
     assert lacking == {
@@ -163,6 +193,8 @@ def test_measures_give_what_conditions_name_and_ask_for_what_rows_name(
     for condition in row.accept:
         assert conditions.check(condition) <= set(values), f"{row.id}: {condition}"
         conditions.holds(condition, values)
+    for figure in paper.evidence[row.id].figures:
+        conditions.worth(figure, values)
     asked = lab.experiments - set(paper.experiments_of(row))
     assert not asked, f"{row.id} does not name {asked}"
 
