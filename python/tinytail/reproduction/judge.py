@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tinytail import units
 from tinytail.reproduction import conditions
 from tinytail.reproduction.conditions import Value
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.prepare import Unavailable
-from tinytail.reproduction.records import Paper, Reading, Row
+from tinytail.reproduction.records import Evidence, Paper, Reading, Row
 
 Verdict = Literal["reproduced", "deviates", "not-run"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Input = Literal["real", "synthetic", "stand-in", "context"]
 
 # Units that say nothing beside a number.
@@ -27,6 +28,7 @@ class RowResult:
     """What came of one row. `measured` is None if it was not run; `cause` then says why."""
 
     row: Row
+    evidence: Evidence
     measured: Mapping[str, Value] | None
     input: Input
     verdict: Verdict
@@ -37,6 +39,7 @@ class RowResult:
         """The row as it stands in the results."""
         return {
             **self.row.to_dict(),
+            **self.evidence.to_dict(),
             "measured": _plain(self.measured),
             "input": self.input,
             "workloads": list(self.workloads),
@@ -97,12 +100,12 @@ def evaluate(paper: Paper, row: Row, lab: Lab) -> RowResult:
     """Measures a row and judges it. A row whose needs are not there is not run, and says why."""
     if row.measure is None:
         what = "context: " if row.input == "context" else "needs "
-        return _not_run(row, _expected_input(paper, row, lab), f"{what}{row.lacks}")
+        return _not_run(paper, row, lab, f"{what}{row.lacks}")
     lab.used.clear()
     try:
         measured = _measured(paper, row.measure, lab)
     except Unavailable as missing:
-        return _not_run(row, _expected_input(paper, row, lab), str(missing))
+        return _not_run(paper, row, lab, str(missing))
     verdict = _judged(row, measured)
     workloads = {outcome.result.workload for outcome in lab.seen()}
     inputs = {workload.input for workload in workloads}
@@ -113,6 +116,7 @@ def evaluate(paper: Paper, row: Row, lab: Lab) -> RowResult:
         kind = looked if inputs else _expected_input(paper, row, lab)
     return RowResult(
         row=row,
+        evidence=paper.evidence[row.id],
         measured=measured,
         input=kind,
         verdict=verdict,
@@ -167,8 +171,9 @@ def _measured(paper: Paper, measure: Mapping[str, Any], lab: Lab) -> Mapping[str
     return paper.measures[measure["use"]](lab, **arguments)
 
 
-def _not_run(row: Row, kind: Input, cause: str) -> RowResult:
-    return RowResult(row, None, kind, "not-run", cause, ())
+def _not_run(paper: Paper, row: Row, lab: Lab, cause: str) -> RowResult:
+    kind = _expected_input(paper, row, lab)
+    return RowResult(row, paper.evidence[row.id], None, kind, "not-run", cause, ())
 
 
 def _expected_input(paper: Paper, row: Row, lab: Lab) -> Input:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tinytail import units
-from tinytail.reproduction.judge import shown
+from tinytail.reproduction import conditions
+from tinytail.reproduction.judge import NO_UNIT, VERDICTS, shown
 
 # Causes of latency that are named on either side.
 ATTRIBUTION_SHOWN = 4
@@ -34,6 +35,53 @@ def whole(value: float | None) -> str:
     return units.MISSING if value is None else f"{value:,.0f}"
 
 
+def performance_figures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which performance figures of the paper are reproduced, and how far the others are off."""
+    found = [row for row in rows if row["evidence"] == "performance"]
+    if not found:
+        return ["## Performance figures", "No row holds a figure of performance."]
+    verdicts = [row["verdict"] for row in found]
+    reproduced, deviating, not_run = map(verdicts.count, VERDICTS)
+    lines = [
+        line_of("row", "what", "paper", "measured", "of the paper's", "input", "verdict"),
+        "|---|---|---|---|---|---|---|",
+    ]
+    for verdict in VERDICTS:
+        for row in found:
+            if row["verdict"] != verdict:
+                continue
+            unit = "" if row["unit"] in NO_UNIT else f" {row['unit']}"
+            cells = (row["quantity"], row["paper_value"] + unit, *_against_paper(row))
+            lines.append(line_of(f"`{row['id']}`", *cells, row["input"], verdict))
+    about = (
+        f"Of {len(found)} figures that the paper measured {reproduced} are reproduced, {deviating} "
+        f"deviate and {not_run} were not run. Beside each stands how many times the paper's it is, "
+        "or of percentages how many points more or less."
+    )
+    return ["## Performance figures", about, "\n".join(lines)]
+
+
+def _against_paper(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What was measured of the paper's figures, and how that is to them."""
+    measured = row["measured"]
+    if measured is None:
+        return units.MISSING, units.MISSING
+    values = measured if isinstance(measured, dict) else {"value": measured}
+    figures, distances = {}, []
+    for expression, paper in row["figures"].items():
+        value = conditions.worth(expression, values)
+        figures[expression] = value
+        if value is None:
+            distances.append(units.MISSING)
+        elif row["unit"].startswith("%"):
+            distances.append(f"{value - paper:+.3g} points")
+        else:
+            distances.append(units.ratio(value, paper))
+    if len(figures) == 1:
+        return shown(next(iter(figures.values())), row["unit"]), distances[0]
+    return shown(figures, row["unit"]), "; ".join(distances)
+
+
 def paper_tables(
     tables: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
 ) -> list[str]:
@@ -48,21 +96,20 @@ def paper_tables(
             for name, numbers in line.get("given", {}).items():
                 lines.append(line_of(f"{line['label']}, {name}", *numbers))
             lines.append(line_of(f"{line['label']}, paper", *(row["paper_value"] for row in found)))
-            values = line.get("values", [None] * len(found))
+            values = line.get("values", ["value"] * len(found))
             cells = [
-                shown(_value(row["measured"], value), "-")
-                for row, value in zip(found, values, strict=True)
+                _value(row["measured"], value) for row, value in zip(found, values, strict=True)
             ]
             lines.append(line_of(f"{line['label']}, measured", *cells))
         parts += [f"### {table['title']}", "\n".join(lines)]
     return ["## Tables", *parts] if parts else []
 
 
-def _value(measured: Any, name: str | None) -> Any:
-    """The value that a row is about: the one of that name, or what stands before the others."""
+def _value(measured: Any, name: str) -> str:
+    """The value of that name; several with `/` between them."""
     if not isinstance(measured, dict):
-        return measured
-    return measured[name] if name else measured.get("value", next(iter(measured.values())))
+        return shown(measured, "-")
+    return " / ".join(shown(measured[each], "-") for each in name.split(" / "))
 
 
 def side_by_side(

@@ -12,11 +12,18 @@ from rich.text import Text
 
 from tinytail.files.text import json_text
 from tinytail.reproduction.judge import NO_UNIT, shown
-from tinytail.reproduction.page_tables import line_of, paper_tables, side_by_side, tenth, whole
-from tinytail.reproduction.records import Paper, Row
-from tinytail.reproduction.session import is_of, of_paper
+from tinytail.reproduction.page_tables import (
+    line_of,
+    paper_tables,
+    performance_figures,
+    side_by_side,
+    tenth,
+    whole,
+)
+from tinytail.reproduction.records import EVIDENCE_KINDS, Paper, Row
+from tinytail.reproduction.session import INPUTS, is_of, of_paper
 from tinytail.terminal.table import list_table, wrapped
-from tinytail.units import counted
+from tinytail.units import MISSING, counted
 from tinytail.verdict.percentiles import latencies
 
 # Below this width the rows of results are written one under the other.
@@ -25,6 +32,10 @@ TABLE_WIDTH_MIN = 120
 ROWS_MAX = 20
 REASONS_MAX = 5
 STYLES = {"reproduced": "green", "deviates": "bold red", "not-run": "dim"}
+SAYS_NOTHING = {
+    "definition": " (inputs, arithmetic and rules: nothing of what the mechanism is worth)",
+    "calibrated": " (inputs were fitted to these: they count for nothing)",
+}
 COUNT_WORDS = {"reproduced": "reproduced", "deviates": "deviating", "not-run": "not run"}
 
 
@@ -32,15 +43,16 @@ def list_view(rows: Sequence[tuple[Paper, Row]], width: int) -> RenderableType:
     """What rows there are."""
     if width < TABLE_WIDTH_MIN:
         lines: list[Text] = []
-        for _, row in rows:
-            lines.append(Text.assemble((row.id, "bold"), f"  ({row.input}, section {row.section})"))
+        for paper, row in rows:
+            labels = f"{row.input}, {paper.evidence[row.id].kind}, section {row.section}"
+            lines.append(Text.assemble((row.id, "bold"), f"  ({labels})"))
             lines.append(Text(f"  {row.quantity}: {_paper_value(row)}"))
             lines.append(Text(f"  accepted if {row.acceptance}"))
         return Group(*lines)
-    table = list_table("row", "section", "quantity", "paper", "accepted if", "input")
-    for _, row in rows:
+    table = list_table("row", "section", "quantity", "paper", "accepted if", "input", "evidence")
+    for paper, row in rows:
         cells = (row.section, row.quantity, _paper_value(row), row.acceptance, row.input)
-        table.add_row(Text(row.id), *map(Text, cells))
+        table.add_row(Text(row.id), *map(Text, cells), Text(paper.evidence[row.id].kind))
     return table
 
 
@@ -52,7 +64,9 @@ def list_document(rows: Sequence[tuple[Paper, Row]]) -> dict[str, Any]:
     """The same for JSON."""
     return {
         "rows": [
-            row.to_dict() | {"input": row.input, "experiments": list(paper.experiments_of(row))}
+            row.to_dict()
+            | paper.evidence[row.id].to_dict()
+            | {"input": row.input, "experiments": list(paper.experiments_of(row))}
             for paper, row in rows
         ]
     }
@@ -69,9 +83,10 @@ def results_view(
     else:
         parts.append(_table(rows) if width >= TABLE_WIDTH_MIN else _lines(rows))
     parts.append(Text())
-    for kind, verdicts in document["counts"].items():
+    for kind, verdicts in (document["counts"] | document["evidence_counts"]).items():
         words = [f"{verdicts[key]} {word}" for key, word in COUNT_WORDS.items() if verdicts[key]]
-        parts.append(Text(f"{kind}: {', '.join(words)}"))
+        remark = SAYS_NOTHING.get(kind, "")
+        parts.append(Text(f"{kind}: {', '.join(words)}{remark}"))
     for figure in document["figures"]:
         lacks = f", without {', '.join(figure['lacks'])}" if figure["lacks"] else ""
         parts.append(Text(f"{figure['title']}: {figure['file']}{lacks}"))
@@ -172,11 +187,16 @@ def page(document: Mapping[str, Any]) -> str:
         "Every value is a statement about a model. *Accepted if* was fixed before anything ran. "
         "The input is `real` for recorded traces, `synthetic` for requests made by rule and for "
         "the paper's own arithmetic, `stand-in` for workloads that are like a recorded one in "
-        "what is known of it, and `context` for what other products did.",
+        "what is known of it, and `context` for what other products did. What a match is evidence "
+        "of is a `performance` figure that the paper measured, or a `relation` of designs. A "
+        "`definition`, which inputs, arithmetic or a rule of the design make true, says nothing of "
+        "what the mechanism is worth, and a row by which inputs were `calibrated` counts for "
+        "nothing. Which row is which was decided without a look at verdicts, in [evidence.toml]"
+        "(../../python/tinytail/reproduction/papers/evidence.toml).",
         _counts(rows),
+        *performance_figures(rows),
         *_deviations(rows),
-        # Results from before there were any have none.
-        *_readings(document.get("readings", ()), rows),
+        *_readings(document["readings"], rows),
         *paper_tables(paper["tables"], rows),
         "## Rows",
         *(_section(heading, found) for heading, found in _by_input(rows)),
@@ -204,12 +224,24 @@ def _by_input(
 
 
 def _counts(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = ["| input | reproduced | deviates | not run |", "|---|--:|--:|--:|"]
-    for kind in ("real", "synthetic", "stand-in", "context"):
-        found = [row["verdict"] for row in rows if row["input"] == kind]
-        if found:
-            numbers = " | ".join(str(found.count(word)) for word in COUNT_WORDS)
-            lines.append(f"| {kind} | {numbers} |")
+    """How many rows of each input have each verdict, and how many of each evidence one."""
+    lines = [
+        line_of(
+            *("input", "reproduced", "deviates", "not run"),
+            *(f"{kind}, reproduced" for kind in EVIDENCE_KINDS),
+        ),
+        "|---|" + "--:|" * (len(COUNT_WORDS) + len(EVIDENCE_KINDS)),
+    ]
+    by_input = [(kind, [row for row in rows if row["input"] == kind]) for kind in INPUTS]
+    for kind, found in (*by_input, ("all", rows)):
+        if not found:
+            continue
+        verdicts = [row["verdict"] for row in found]
+        numbers = [str(verdicts.count(word)) for word in COUNT_WORDS]
+        for evidence in EVIDENCE_KINDS:
+            own = [row["verdict"] for row in found if row["evidence"] == evidence]
+            numbers.append(f"{own.count('reproduced')} of {len(own)}" if own else MISSING)
+        lines.append(line_of(kind, *numbers))
     return "\n".join(lines)
 
 
@@ -249,8 +281,8 @@ def _section(heading: str, rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         f"### {heading}",
         "",
-        "| row | quantity | paper | measured | accepted if | input | verdict |",
-        "|---|---|---|---|---|---|---|",
+        "| row | quantity | paper | measured | accepted if | input | evidence | verdict |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         accepted = row["acceptance"]
@@ -262,7 +294,9 @@ def _section(heading: str, rows: Sequence[Mapping[str, Any]]) -> str:
         quantity = f"{row['quantity']} ({row['section']})"
         workloads = f" ({', '.join(row['workloads'])})" if row["workloads"] else ""
         kind = f"{row['input']}{workloads}"
-        lines.append(line_of(f"`{row['id']}`", quantity, *_cells(row), accepted, kind, verdict))
+        evidence = row["evidence"] + (f": {row['evidence_why']}" if row["evidence_why"] else "")
+        cells = (*_cells(row), accepted, kind, evidence, verdict)
+        lines.append(line_of(f"`{row['id']}`", quantity, *cells))
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from tinytail.inputs import tables
 from tinytail.reproduction.conditions import Value
 from tinytail.reproduction.judge import Input, Verdict
 from tinytail.reproduction.paper_files import select
-from tinytail.reproduction.records import Tier
+from tinytail.reproduction.records import EvidenceKind, Tier
 from tinytail.reproduction.session import Wanted, check_traces, execute
 from tinytail.reproduction.store import Store, default_store
 
@@ -32,6 +32,9 @@ class ReproducedRow:
         measured: what was measured; several values by their names, None if it was not run.
         acceptance: what counts as reproduced.
         input: whether requests were recorded, made by rule, or made to be like recorded ones.
+        evidence: what a match is evidence of: a `"performance"` figure of the paper, a `"relation"`
+            of designs, or nothing of the mechanism: a `"definition"`, or a row that inputs were
+            `"calibrated"` by.
         verdict: what came of it.
         cause: why it deviates, or was not run.
     """
@@ -43,6 +46,7 @@ class ReproducedRow:
     measured: Value | Mapping[str, Value]
     acceptance: str
     input: Input
+    evidence: EvidenceKind
     verdict: Verdict
     cause: str
 

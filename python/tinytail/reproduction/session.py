@@ -16,15 +16,14 @@ from tinytail.errors import UsageError, suggestion
 from tinytail.inputs import tables
 from tinytail.reproduction import sources
 from tinytail.reproduction.figures import Format, draw_all
-from tinytail.reproduction.judge import evaluate, read_otherwise
+from tinytail.reproduction.judge import VERDICTS, evaluate, read_otherwise
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.prepare import Unavailable
-from tinytail.reproduction.records import Paper, Row, Tier
+from tinytail.reproduction.records import EVIDENCE_KINDS, Paper, Row, Tier
 from tinytail.reproduction.store import Store
 from tinytail.verdict.percentiles import LATENCIES
 
 SCHEMA_VERSION = 2
-VERDICTS = ("reproduced", "deviates", "not-run")
 INPUTS = ("real", "synthetic", "stand-in", "context")
 
 
@@ -103,6 +102,7 @@ def execute(wanted: Wanted, report: ProgressCallback | None = None) -> dict[str,
         "tier": wanted.tier,
         "partial": False,
         "counts": {},
+        "evidence_counts": {},
         "papers": [],
         "rows": [],
         "readings": [],
@@ -119,21 +119,25 @@ def execute(wanted: Wanted, report: ProgressCallback | None = None) -> dict[str,
                 document["partial"] = not lab.make(wanted.experiments_of(paper), report)
             _gather(document, paper, lab, wanted, commit)
             document["notes"] += lab.notes
-    document["counts"] = counts(document["rows"])
+    document["counts"] = counts(document["rows"], "input", INPUTS)
+    document["evidence_counts"] = counts(document["rows"], "evidence", EVIDENCE_KINDS)
     return document
 
 
+def described(paper: Paper) -> dict[str, Any]:
+    """What stands of a paper in the document, whatever is measured."""
+    return {
+        "name": paper.name,
+        "prefix": paper.prefix,
+        "title": paper.title,
+        "source": paper.source,
+        "side_by_side": [asdict(table) for table in paper.side_by_side],
+        "tables": [asdict(table) for table in paper.tables],
+    }
+
+
 def _gather(document: dict[str, Any], paper: Paper, lab: Lab, wanted: Wanted, commit: str) -> None:
-    document["papers"].append(
-        {
-            "name": paper.name,
-            "prefix": paper.prefix,
-            "title": paper.title,
-            "source": paper.source,
-            "side_by_side": [asdict(table) for table in paper.side_by_side],
-            "tables": [asdict(table) for table in paper.tables],
-        }
-    )
+    document["papers"].append(described(paper))
     for row in wanted.rows_of(paper):
         try:
             result = evaluate(paper, row, lab)
@@ -217,13 +221,15 @@ def facts(result: DesignResult) -> dict[str, Any]:
     }
 
 
-def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """How many rows of each input have each verdict."""
-    found = Counter((row["input"], row["verdict"]) for row in rows)
+def counts(
+    rows: Sequence[Mapping[str, Any]], label: str, names: Sequence[str]
+) -> dict[str, dict[str, int]]:
+    """How many rows of each name that a label has have each verdict."""
+    found = Counter((row[label], row["verdict"]) for row in rows)
     return {
-        kind: {verdict: found[kind, verdict] for verdict in VERDICTS}
-        for kind in INPUTS
-        if any(found[kind, verdict] for verdict in VERDICTS)
+        name: {verdict: found[name, verdict] for verdict in VERDICTS}
+        for name in names
+        if any(found[name, verdict] for verdict in VERDICTS)
     }
 
 
@@ -237,7 +243,8 @@ def of_paper(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     (paper,) = [each for each in document["papers"] if each["name"] == name]
     rows = [row for row in document["rows"] if is_of(paper, row)]
     return dict(document) | {
-        "counts": counts(rows),
+        "counts": counts(rows, "input", INPUTS),
+        "evidence_counts": counts(rows, "evidence", EVIDENCE_KINDS),
         "papers": [paper],
         "rows": rows,
         "readings": [reading for reading in document["readings"] if reading["paper"] == name],

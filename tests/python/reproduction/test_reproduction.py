@@ -367,7 +367,9 @@ def test_the_page_is_what_the_results_give(results: tuple[dict[str, Any], Path])
     assert "0.5-2.0 \\| \\[x](y) \\<b>" in page
     assert "![Lines](fake/lines.svg)" in page
     assert (folder / "fake" / "lines.svg").is_file()
-    assert "| synthetic | 1 | 1 | 0 |" in page
+    assert "| synthetic | 1 | 1 | 0 | 1 of 2 | – | – | – |" in page
+    assert "Of 2 figures that the paper measured 1 are reproduced, 1 deviate" in page
+    assert "| `fake.off` | slowdown | 1.0 x | 1 x | 1.00× | synthetic | deviates |" in page
     assert "## Two runs" in page
     assert "| `ttflash` | again | dtrs | 75.0 | 1.00× |" in page
 
@@ -605,6 +607,8 @@ def test_committed_results_are_complete_and_explained(of: Paper) -> None:
         shown = rows[row_id]
         assert shown["acceptance"] == each.acceptance
         assert shown["paper_value"] == each.paper_value
+        said = of.evidence[row_id].to_dict()
+        assert {key: shown[key] for key in said} == said, "run tools/evidence.py"
     deviating = {row_id for row_id in of.rows if rows[row_id]["verdict"] == "deviates"}
     assert set(of.deviations) == deviating, f"the table of deviations of {of.name}"
     for row_id in deviating:

@@ -263,7 +263,7 @@ def test_a_trace_that_no_paper_knows_is_refused() -> None:
 def test_tables_of_the_paper_have_what_was_measured_below_it() -> None:
     rows: list[dict[str, Any]] = [
         {"id": "a", "paper_value": "32", "measured": 31},
-        {"id": "b", "paper_value": "14", "measured": {"write_ms": 13.51, "sum_ms": 2}},
+        {"id": "b", "paper_value": "14", "measured": {"write_ms": 13.51, "sum_ms": 2, "value": 9}},
         {"id": "c", "paper_value": "7", "measured": None},
     ]
     line = {"label": "stress", "rows": ["a", "b", "c"], "given": {"real device": ["1", "2", "3"]}}
@@ -273,12 +273,12 @@ def test_tables_of_the_paper_have_what_was_measured_below_it() -> None:
     assert text.splitlines()[2:] == [
         "| stress, real device | 1 | 2 | 3 |",
         "| stress, paper | 32 | 14 | 7 |",
-        "| stress, measured | 31 | 13.51 | – |",
+        "| stress, measured | 31 | 9 | – |",
     ]
     assert page_tables.paper_tables([], rows) == []
-    named = line | {"values": ["value", "sum_ms", "value"]}
+    named = line | {"values": ["value", "write_ms / sum_ms", "value"]}
     (*_, text) = page_tables.paper_tables([table | {"lines": [named]}], rows)
-    assert text.endswith("| stress, measured | 31 | 2 | – |")
+    assert text.endswith("| stress, measured | 31 | 13.51 / 2 | – |")
 
 
 def test_designs_beside_each_other_show_which_causes_made_them_slower(
