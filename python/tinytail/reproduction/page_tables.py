@@ -8,6 +8,7 @@ from typing import Any
 from tinytail import units
 from tinytail.reproduction import conditions
 from tinytail.reproduction.judge import NO_UNIT, VERDICTS, shown
+from tinytail.units import counted
 
 # Causes of latency that are named on either side.
 ATTRIBUTION_SHOWN = 4
@@ -41,9 +42,10 @@ def performance_figures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     if not found:
         return ["## Performance figures", "No row holds a figure of performance."]
     verdicts = [row["verdict"] for row in found]
-    reproduced, deviating, not_run = map(verdicts.count, VERDICTS)
+    words = zip(("reproduced", "deviating", "not run"), map(verdicts.count, VERDICTS), strict=True)
+    said = ", ".join(f"{number} {word}" for word, number in words if number)
     lines = [
-        line_of("row", "what", "paper", "measured", "of the paper's", "input", "verdict"),
+        line_of("row", "what", "paper", "measured", "against the paper", "input", "verdict"),
         "|---|---|---|---|---|---|---|",
     ]
     for verdict in VERDICTS:
@@ -54,9 +56,9 @@ def performance_figures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             cells = (row["quantity"], row["paper_value"] + unit, *_against_paper(row))
             lines.append(line_of(f"`{row['id']}`", *cells, row["input"], verdict))
     about = (
-        f"Of {len(found)} figures that the paper measured {reproduced} are reproduced, {deviating} "
-        f"deviate and {not_run} were not run. Beside each stands how many times the paper's it is, "
-        "or of percentages how many points more or less."
+        f"{counted(len(found), 'figure')} that the paper measured: {said}. Beside each stands how "
+        "many times the paper's it is, or of percentages how many points more or less. What is "
+        "accepted as reproduced stands with its row below, and is wide for some."
     )
     return ["## Performance figures", about, "\n".join(lines)]
 

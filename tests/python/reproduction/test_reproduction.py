@@ -368,7 +368,7 @@ def test_the_page_is_what_the_results_give(results: tuple[dict[str, Any], Path])
     assert "![Lines](fake/lines.svg)" in page
     assert (folder / "fake" / "lines.svg").is_file()
     assert "| synthetic | 1 | 1 | 0 | 1 of 2 | – | – | – |" in page
-    assert "Of 2 figures that the paper measured 1 are reproduced, 1 deviate" in page
+    assert "2 figures that the paper measured: 1 reproduced, 1 deviating." in page
     assert "| `fake.off` | slowdown | 1.0 x | 1 x | 1.00× | synthetic | deviates |" in page
     assert "## Two runs" in page
     assert "| `ttflash` | again | dtrs | 75.0 | 1.00× |" in page
