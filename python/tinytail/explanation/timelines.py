@@ -122,14 +122,16 @@ _NOBODY = -1
 
 def slowest(folder: Path, design: str, kind: Kind, count: int) -> list[RequestTimeline]:
     """The timelines of the slowest requests of a kind that were kept, the slowest first."""
-    described = [row for row in _rows(folder / "traced.parquet") if row["kind"] == kind]
-    described.sort(key=lambda row: (-row["latency_ns"], row["id"]))
-    return _timelines(folder, design, described[:count])
+    from pyarrow import parquet
+
+    kept = parquet.read_table(folder / "traced.parquet", filters=[("kind", "==", kind)])
+    slowest_first = kept.sort_by([("latency_ns", "descending"), ("id", "ascending")])
+    return _timelines(folder, design, slowest_first.slice(0, count).to_pylist())
 
 
 def traced(folder: Path, design: str, request: int) -> RequestTimeline | None:
     """The timeline of one request; None if it was not kept."""
-    found = [row for row in _rows(folder / "traced.parquet") if row["id"] == request]
+    found = _rows(folder / "traced.parquet", [("id", "==", request)])
     return _timelines(folder, design, found)[0] if found else None
 
 
@@ -139,15 +141,17 @@ def logged(folder: Path, design: str, request: int) -> RequestTimeline:
     Raises:
         UsageError: there is no such request, or it has no latency.
     """
-    from pyarrow import compute, parquet
+    from pyarrow import parquet
 
     log = folder / "requests.parquet"
     found = parquet.read_table(log, filters=[("id", "==", request)]).to_pylist()
     if not found:
-        ids = compute.min_max(parquet.read_table(log, columns=["id"])["id"]).as_py()
+        metadata = parquet.read_metadata(log)
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        ids = [group.column(0).statistics for group in groups]
         raise UsageError(
-            f"there is no request {request} of {design}: "
-            f"they are numbered from {ids['min']} to {ids['max']}"
+            f"there is no request {request} of {design}: they are numbered from "
+            f"{min(each.min for each in ids)} to {max(each.max for each in ids)}"
         )
     row = found[0]
     if row["kind"] == "trim":
@@ -218,7 +222,7 @@ def _without_nobody(row: dict[str, Any]) -> dict[str, Any]:
     return row | {name: None for name in places if row[name] == _NOBODY}
 
 
-def _rows(file: Path, filters: Any = None) -> list[dict[str, Any]]:
+def _rows(file: Path, filters: Any) -> list[dict[str, Any]]:
     from pyarrow import parquet
 
     rows: list[dict[str, Any]] = parquet.read_table(file, filters=filters).to_pylist()

@@ -14,6 +14,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -187,23 +188,43 @@ def test_of_equal_latencies_the_first_to_arrive_are_the_slowest(tmp_path: Path) 
         assert sum(tail.ns.values()) == sum(row["latency_ns"] for row in slowest)
 
 
-@pytest.mark.parametrize("first", ["alike", "slow", "fast", "of another kind"])
-def test_the_bound_does_not_depend_on_the_sample(first: str) -> None:
+class Groups:
+    """Row groups of a log, with the values that are looked for."""
+
+    path = "log"
+
+    def __init__(self, groups: list[list[int]]) -> None:
+        self.values = [pyarrow.array(group, pyarrow.int64()) for group in groups]
+        self.groups = len(groups)
+
+    def by_group(self, look: Callable[[Any, int], Any], step: int = 1) -> list[Any]:
+        return [look(None, group) for group in range(0, self.groups, step)]
+
+
+@pytest.mark.parametrize("sampled", ["alike", "slow", "fast", "empty"])
+def test_the_bound_does_not_depend_on_the_sample(sampled: str) -> None:
     draw = random.Random(1)
-    groups = [[draw.randint(-1, 300) for _ in range(100)] for _ in range(40)]
-    groups[0] = {
-        "alike": groups[0],
-        "slow": [10_000 + value for value in groups[0]],
-        "fast": [0] * 100,
-        "of another kind": [-1] * 100,
-    }[first]
-    latencies = sorted(value for group in groups for value in group if value >= 0)
-    arrays = [pyarrow.array(group, pyarrow.int64()) for group in groups]
-    for percentile in (10.0, 75.0, 90.0, 99.0, 99.9, 99.99):
-        requests = ranks._requests(arrays)
-        assert requests == len(latencies)
-        count = count_beyond(percentile, requests)
-        assert ranks._bound(arrays, requests, count) == latencies[-count]
+    groups = [[draw.randint(0, 300) for _ in range(100)] for _ in range(2 * ranks.SAMPLE_GROUPS)]
+    for group in groups[::2]:
+        if sampled == "slow":
+            group[:] = [10_000 + value for value in group]
+        elif sampled == "fast":
+            group[:] = [0] * 100
+        elif sampled == "empty":
+            group.clear()
+    log: Any = Groups(groups)
+
+    def place_of(percentile: float, count: int) -> int:
+        return count - count_beyond(percentile, count)
+
+    values = sorted(value for group in groups for value in group)
+    for percentile in (0.0, 10.0, 75.0, 90.0, 99.0, 99.9, 99.99):
+        found = ranks._nth(log, lambda _, group: log.values[group], partial(place_of, percentile))
+        value = values[place_of(percentile, len(values))]
+        smaller, equal = values.index(value), values.count(value)
+        assert found == ranks._Nth(value, len(values), smaller, equal)
+    nothing: Any = Groups([])
+    assert ranks._nth(nothing, lambda _, group: nothing.values[group], lambda _: 0) is None
 
 
 def test_the_command_tells_a_timeline_and_ranks_causes(command: RunCommand, made: Path) -> None:
