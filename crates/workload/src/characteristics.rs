@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use roaring::RoaringTreemap;
 use serde::Serialize;
 use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::SECTOR_BYTES;
@@ -11,6 +10,7 @@ use tinytail_core::units::SECTOR_BYTES;
 use crate::burstiness::Burstiness;
 use crate::error::WorkloadError;
 use crate::locality::{Locality, LocalitySummary};
+use crate::page_set::PageSet;
 use crate::rate::arrivals_per_second;
 use crate::source::{Arrival, Source};
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
@@ -190,7 +190,8 @@ pub struct SizeClass {
     pub requests: u64,
 }
 
-/// Measures a stream of requests. Memory grows with the footprint, by about 16 bytes for 256 KiB of it.
+/// Measures a stream of requests. Memory grows with the footprint, by at most 64 bytes for each 256 KiB of it that is touched in part,
+/// and by the same for each gapless rest.
 #[derive(Clone, Debug)]
 pub struct Characteristics {
     requests: u64,
@@ -199,7 +200,6 @@ pub struct Characteristics {
     write: Kind,
     trim: Kind,
     locality: Locality,
-    overwritten_pages: u64,
     recent_ends: [u64; RECENT_REQUESTS],
     sequential: u64,
     lowest_sector: u64,
@@ -210,8 +210,7 @@ pub struct Characteristics {
 struct Kind {
     sizes: BTreeMap<u32, u64>,
     pages: u64,
-    unique_pages: u64,
-    seen: RoaringTreemap,
+    seen: PageSet,
 }
 
 impl Default for Characteristics {
@@ -223,7 +222,6 @@ impl Default for Characteristics {
             write: Kind::default(),
             trim: Kind::default(),
             locality: Locality::default(),
-            overwritten_pages: 0,
             recent_ends: [u64::MAX; RECENT_REQUESTS],
             sequential: 0,
             lowest_sector: u64::MAX,
@@ -246,22 +244,20 @@ impl Characteristics {
 
         let pages = pages_of(&command);
         self.locality.add(pages.clone());
-        match command.kind {
-            CommandKind::Read => {
-                self.read.add(command.sectors, pages);
-            }
-            CommandKind::Write => self.overwritten_pages += self.write.add(command.sectors, pages),
-            CommandKind::Trim => {
-                self.trim.add(command.sectors, pages);
-            }
-        }
+        let kind = match command.kind {
+            CommandKind::Read => &mut self.read,
+            CommandKind::Write => &mut self.write,
+            CommandKind::Trim => &mut self.trim,
+        };
+        kind.add(command.sectors, &pages);
     }
 
-    /// What has been measured so far.
+    /// What has been measured.
     #[must_use]
-    pub fn summary(&self) -> CharacteristicsSummary {
-        let read = self.read.summary();
-        let write = self.write.summary();
+    pub fn summary(mut self) -> CharacteristicsSummary {
+        let (read, write, trim) = (self.read.summary(), self.write.summary(), self.trim.summary());
+        let overwritten_pages = self.write.pages - self.write.seen.count();
+        self.write.seen.insert_all(std::mem::take(&mut self.read.seen));
         let duration_s = self.times.duration_s();
         let (first, last) = self.times.ends();
         let iops_mean = arrivals_per_second(self.requests, first, last);
@@ -288,34 +284,25 @@ impl Characteristics {
             dispersion_1s,
             dispersion_100ms,
             span_gib: span_sectors as f64 * f64::from(SECTOR_BYTES) / f64::from(1 << 30),
-            footprint_mib: pages_mib(self.read.union_pages(&self.write)),
-            overwrite_percent: percent(self.overwritten_pages, write.pages),
+            footprint_mib: pages_mib(self.write.seen.count()),
+            overwrite_percent: percent(overwritten_pages, write.pages),
             sequential_percent: percent(self.sequential, self.requests),
             read,
             write,
-            trim: self.trim.summary(),
+            trim,
         }
     }
 }
 
 impl Kind {
-    /// Returns how many of the pages had been seen before.
-    fn add(&mut self, sectors: u32, pages: Range<u64>) -> u64 {
+    fn add(&mut self, sectors: u32, pages: &Range<u64>) {
         *self.sizes.entry(sectors).or_default() += 1;
-        let count = pages.end - pages.start;
-        self.pages += count;
-        let new = self.seen.insert_range(pages);
-        self.unique_pages += new;
-        count - new
+        self.pages += pages.end - pages.start;
+        self.seen.insert(pages);
     }
 
     fn sectors(&self) -> u64 {
         self.sizes.iter().map(|(size, count)| u64::from(*size) * count).sum()
-    }
-
-    /// How many different pages this kind or the other touched.
-    fn union_pages(&self, other: &Self) -> u64 {
-        self.seen.union_len(&other.seen)
     }
 
     /// Sizes in classes that end at powers of two.
@@ -328,7 +315,7 @@ impl Kind {
         classes.into_iter().map(class).collect()
     }
 
-    fn summary(&self) -> KindSummary {
+    fn summary(&mut self) -> KindSummary {
         let kib = |sectors: f64| sectors * f64::from(SECTOR_BYTES) / 1024.0;
         let requests: u64 = self.sizes.values().sum();
         let mut before = 0;
@@ -342,7 +329,7 @@ impl Kind {
             median_kib: kib(f64::from(median.unwrap_or(0))),
             max_kib: kib(f64::from(self.sizes.last_key_value().map_or(0, |(size, _)| *size))),
             pages: self.pages,
-            footprint_mib: pages_mib(self.unique_pages),
+            footprint_mib: pages_mib(self.seen.count()),
             sizes: self.size_classes(),
         }
     }

@@ -23,6 +23,7 @@ mod fio;
 mod limit;
 mod locality;
 mod measured;
+mod page_set;
 mod random;
 pub mod rate;
 mod read;

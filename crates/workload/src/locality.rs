@@ -7,8 +7,8 @@ use std::ops::Range;
 /// Pages that are counted at most. Beyond, those of a sample are, chosen by their numbers alone.
 const PAGES_MAX: usize = 1 << 16;
 
-/// Of a larger request, only the first pages are looked at.
-const REQUEST_PAGES_MAX: u64 = 1 << 16;
+/// Of a larger request, only the first pages are looked at: a line of a trace may name terabytes.
+const REQUEST_PAGES_MAX: u64 = 1 << 12;
 
 /// Shares of the pages of which it is said how many accesses they get, in percent.
 const HOTTEST_PERCENT: [u64; 4] = [1, 5, 20, 50];
@@ -108,6 +108,15 @@ mod tests {
         let summary = locality.summary();
         assert_eq!((summary.pages, summary.sampled, summary.once_percent), (200, false, 99.0));
         assert_eq!(Locality::default().summary().hottest, []);
+    }
+
+    #[test]
+    fn of_a_large_request_the_first_pages_are_counted() {
+        for (pages, counted) in [(4095, 4095), (4096, 4096), (4097, 4096), (1 << 40, 4096)] {
+            let mut locality = Locality::default();
+            locality.add(8..8 + pages);
+            assert_eq!(locality.summary().pages, counted);
+        }
     }
 
     #[test]
