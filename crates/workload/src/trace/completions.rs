@@ -9,6 +9,7 @@
 //! request. A request whose completion is not found has no latency.
 
 use std::collections::VecDeque;
+use std::iter;
 
 use rustc_hash::FxHashMap;
 use tinytail_core::units::Ns;
@@ -26,8 +27,8 @@ pub(super) struct Completions {
     held: VecDeque<Held>,
     /// The number of the first that is held, counted from the first of the trace.
     first: u64,
-    /// The requests that wait for a completion of this place, the latest last.
-    waiting: FxHashMap<Place, Vec<u64>>,
+    /// The requests that wait for a completion of this place, the latest last. Some may have been let go.
+    waiting: FxHashMap<Place, VecDeque<u64>>,
     /// The ends and times of completions that stand before their requests, or whose requests are not in the trace.
     early: FxHashMap<Place, (u64, i128)>,
 }
@@ -60,7 +61,7 @@ impl Completions {
             self.held.push_back(Held { request, waits_at: None });
             return;
         }
-        self.waiting.entry(place).or_default().push(self.first + self.held.len() as u64);
+        self.waiting.entry(place).or_default().push_back(self.first + self.held.len() as u64);
         self.held.push_back(Held { request, waits_at: Some(place) });
     }
 
@@ -76,7 +77,7 @@ impl Completions {
             if sector > completed_end {
                 let rest = (completion.device, completion.op, completed_end);
                 held.waits_at = Some(rest);
-                self.waiting.entry(rest).or_default().push(number);
+                self.waiting.entry(rest).or_default().push_back(number);
                 return;
             }
             record.latency_ns = latency_ns(record, completion.time_ns);
@@ -103,9 +104,13 @@ impl Completions {
         self.held.pop_front().map(|held| held.request)
     }
 
+    /// Forgets those at the front of a place, up to this number. One that is not at the front is forgotten when it comes there, or
+    /// passed over: a search for it would be as long as many wait there.
     fn forget(&mut self, place: Place, number: u64) {
         if let Some(waiting) = self.waiting.get_mut(&place) {
-            waiting.retain(|each| *each != number);
+            while waiting.front().is_some_and(|first| *first <= number) {
+                waiting.pop_front();
+            }
             if waiting.is_empty() {
                 self.waiting.remove(&place);
             }
@@ -114,7 +119,7 @@ impl Completions {
 
     fn take_waiting(&mut self, place: Place) -> Option<u64> {
         let waiting = self.waiting.get_mut(&place)?;
-        let latest = waiting.pop();
+        let latest = iter::from_fn(|| waiting.pop_back()).find(|number| *number >= self.first);
         if waiting.is_empty() {
             self.waiting.remove(&place);
         }
@@ -140,7 +145,7 @@ mod tests {
 
     /// The times of issue of what is let go, with the latencies.
     fn released(completions: &mut Completions, at_end: bool) -> Vec<(i128, Option<Ns>)> {
-        std::iter::from_fn(|| completions.next(at_end)).map(|request| (request.record.time_ns, request.record.latency_ns)).collect()
+        iter::from_fn(|| completions.next(at_end)).map(|request| (request.record.time_ns, request.record.latency_ns)).collect()
     }
 
     #[test]
@@ -201,6 +206,34 @@ mod tests {
         }
         assert_eq!(released(&mut completions, true), [(0, None), (1_000, Some(7)), (2_000, Some(7))]);
         assert!(completions.waiting.is_empty());
+    }
+
+    #[test]
+    fn many_that_wait_at_one_place_are_let_go_as_fast_as_others() {
+        let mut completions = Completions::default();
+        for time_ns in 0..4 * PLACES_MAX {
+            issue(&mut completions, record(time_ns.into(), 0, 8));
+            completions.next(false);
+        }
+        completions.completed(&record(2_000_000, 0, 8));
+        let left = released(&mut completions, true);
+        assert_eq!((left.len() as u64, left.last()), (PLACES_MAX, Some(&(1_048_575, Some(951_425)))));
+        assert!(completions.waiting.is_empty());
+    }
+
+    #[test]
+    fn one_that_was_let_go_gets_no_completion_whatever_it_waited_behind() {
+        let mut completions = Completions::default();
+        // The first waits at sector 4 behind the second, once a part of it has completed.
+        issue(&mut completions, record(0, 0, 8));
+        issue(&mut completions, record(1, 4, 4));
+        completions.completed(&record(10, 0, 4));
+        for time_ns in 2..=PLACES_MAX {
+            issue(&mut completions, record(time_ns.into(), time_ns * 8, 8));
+        }
+        assert_eq!(released(&mut completions, false), [(0, None)]);
+        completions.completed(&record(20, 4, 4));
+        assert_eq!(released(&mut completions, false), [(1, Some(19))]);
     }
 
     #[test]
