@@ -247,6 +247,16 @@ fn well_known_files_say_what_they_are() {
     check("x", &gzip("{\"time\": 1}"), "x: this is JSON; `jq -r ");
     check("y", &bzip2("PAR1 and more"), "y: this is a Parquet file; `python3 -c ");
     check("z", &xz("<!doctype html>\n<html>"), "z: this is a web page; what was to be downloaded is behind it");
+    let line = "1 0 8 8 1\n";
+    let wide = |bytes: fn(u16) -> [u8; 2]| line.encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
+    check("u", &wide(u16::to_le_bytes), "u: this is text in UTF-16; `iconv -f UTF-16LE -t UTF-8 u > u.txt` writes it");
+    check("v", &wide(u16::to_be_bytes), "v: this is text in UTF-16; `iconv -f UTF-16BE -t UTF-8 v > v.txt` writes it");
+    let mark = [b"\xff\xfe\0\0".to_vec(), line.chars().flat_map(|letter| u32::from(letter).to_le_bytes()).collect()].concat();
+    check("w", &mark, "w: this is text in UTF-32; `iconv -f UTF-32 -t UTF-8 w > w.txt` writes it");
+    for lines in [3, 10_000] {
+        let text = line.replace('\n', "\r").repeat(lines);
+        check("r", text.as_bytes(), r"r: this is text whose lines end in carriage returns; `tr '\r' '\n' < r > r.txt` ends them");
+    }
     check("e", b"\x7fELF\x02\x01\x01\x00\x00", "e: this is a program; it holds no requests to a drive");
 }
 

@@ -52,19 +52,21 @@ const BINARY: &[Kind] = kinds! {
             .iter().any(|magic| head.starts_with(magic)),
         NO_REQUESTS;
     "a Parquet file", |head| head.starts_with(b"PAR1"),
-        "`python3 -c 'import pyarrow.parquet as p, pyarrow.csv as c; c.write_csv(p.read_table(\"{file}\"), \"{file}.csv\")'` writes it as CSV, \
+        "`python3 -c 'import sys, pyarrow.parquet as p, pyarrow.csv as c; f = p.ParquetFile(sys.argv[1]); \
+         w = c.CSVWriter(sys.argv[2], f.schema_arrow); [w.write(b) for b in f.iter_batches()]; w.close()' {file} {file}.csv` writes it as CSV, \
          which --columns reads; of a log of tinytail, --columns time=asked_ns:ns,op=kind,lba=sector:sectors,len=sectors:sectors --reorder-ms 60000 does";
     "a Feather or Arrow file", |head| head.starts_with(b"ARROW1"),
-        "`python3 -c 'import pyarrow.feather as f, pyarrow.csv as c; c.write_csv(f.read_table(\"{file}\"), \"{file}.csv\")'` writes it as CSV, \
-         which --columns reads";
+        "`python3 -c 'import sys, pyarrow.feather as f, pyarrow.csv as c; c.write_csv(f.read_table(sys.argv[1]), sys.argv[2])' {file} {file}.csv` \
+         writes it as CSV, which --columns reads";
     "an ORC file", |head| head.starts_with(b"ORC"),
-        "`python3 -c 'import pyarrow.orc as o, pyarrow.csv as c; c.write_csv(o.read_table(\"{file}\"), \"{file}.csv\")'` writes it as CSV, \
-         which --columns reads";
+        "`python3 -c 'import sys, pyarrow.orc as o, pyarrow.csv as c; c.write_csv(o.read_table(sys.argv[1]), sys.argv[2])' {file} {file}.csv` \
+         writes it as CSV, which --columns reads";
     "an Avro file", |head| head.starts_with(b"Obj\x01"), "write it as CSV, with one request per line, which --columns reads";
     "an HDF5 file", |head| head.starts_with(b"\x89HDF\r\n\x1a\n"),
         "`h5dump` shows what it holds; write it as CSV, with one request per line, which --columns reads";
     "an array of NumPy", |head| head.starts_with(b"\x93NUMPY"),
-        "`python3 -c 'import numpy as n; n.savetxt(\"{file}.csv\", n.load(\"{file}\"), \"%d\", \",\")'` writes it as CSV, which --columns reads";
+        "`python3 -c 'import sys, numpy as n; n.savetxt(sys.argv[2], n.load(sys.argv[1]), \"%d\", \",\")' {file} {file}.csv` writes it as CSV, \
+         which --columns reads";
     "an SQLite database", |head| head.starts_with(b"SQLite format 3\0"),
         "`sqlite3 {file} .tables` lists its tables, and `sqlite3 -csv -header {file} \"SELECT * FROM TABLE\" > {file}.csv` writes one as CSV, \
          which --columns reads";
@@ -72,8 +74,12 @@ const BINARY: &[Kind] = kinds! {
     "an office document", |head| head.starts_with(&[0xd0, 0xcf, 0x11, 0xe0]), "save its sheet as CSV, with one request per line, which --columns reads";
     "a PDF document", |head| head.starts_with(b"%PDF-"), NO_REQUESTS;
     "a picture", |head| head.starts_with(b"\x89PNG") || head.starts_with(&[0xff, 0xd8, 0xff]) || head.starts_with(b"GIF8"), NO_REQUESTS;
+    "text in UTF-32", |head| head.starts_with(&[0xff, 0xfe, 0, 0]) || head.starts_with(&[0, 0, 0xfe, 0xff]),
+        "`iconv -f UTF-32 -t UTF-8 {file} > {file}.txt` writes it in UTF-8, which is read";
     "text in UTF-16", |head| head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]),
         "`iconv -f UTF-16 -t UTF-8 {file} > {file}.txt` writes it in UTF-8, which is read";
+    "text in UTF-16", |head| is_wide(head, 0), "`iconv -f UTF-16LE -t UTF-8 {file} > {file}.txt` writes it in UTF-8, which is read";
+    "text in UTF-16", |head| is_wide(head, 1), "`iconv -f UTF-16BE -t UTF-8 {file} > {file}.txt` writes it in UTF-8, which is read";
 };
 
 /// Texts by their first line, where no format knows it.
@@ -87,6 +93,8 @@ const TEXT: &[Kind] = kinds! {
         "`jq -r '.. | objects | select(.op) | [.time, .op, .lba, .len] | @csv' {file} > {file}.csv`, with the names of its own keys, writes it \
          as CSV, which --columns reads";
     "a script", |head| head.starts_with(b"#!"), NO_REQUESTS;
+    "text whose lines end in carriage returns", |head| head.contains(&b'\r'),
+        "`tr '\\r' '\\n' < {file} > {file}.txt` ends them as is usual";
 };
 
 fn is_zip(head: &[u8]) -> bool {
@@ -96,6 +104,12 @@ fn is_zip(head: &[u8]) -> bool {
 /// The first event's number of its kind, with the version in its lowest byte, in either order of bytes.
 fn is_blktrace(head: &[u8]) -> bool {
     matches!(head, [1..=15, b't', b'a', b'e', ..] | [b'e', b'a', b't', 1..=15, ..])
+}
+
+/// Whether of each two bytes one is a letter of ASCII, at this place, and the other nothing. Three letters may be numbers.
+fn is_wide(head: &[u8], place: usize) -> bool {
+    let is_letter = |pair: &[u8]| (b'\t'..0x7f).contains(&pair[place]) && pair[1 - place] == 0;
+    head.len() >= 8 && head.chunks_exact(2).all(is_letter)
 }
 
 fn contains(head: &[u8], part: &[u8]) -> bool {
@@ -150,6 +164,12 @@ mod tests {
             (b"PK\x03\x04....p.trace", "p.zip", "a zip archive: `unzip -p p.zip > p.zip.txt` takes"),
             (b"PK\x03\x04....xl/workbook.xml", "p.xlsx", "an Excel workbook: save its sheet"),
             (b"SQLite format 3\0", "standard input", "an SQLite database: `sqlite3 FILE .tables`"),
+            (
+                b"PAR1",
+                "my log",
+                "a Parquet file: `python3 -c 'import sys, pyarrow.parquet as p, pyarrow.csv as c; f = p.ParquetFile(sys.argv[1]); \
+              w = c.CSVWriter(sys.argv[2], f.schema_arrow); [w.write(b) for b in f.iter_batches()]; w.close()' 'my log' 'my log'.csv` writes it",
+            ),
             (b"PERFILE2", "perf.data", "a binary file of perf: `perf script -i perf.data > perf.data.txt`"),
         ] {
             let said = said(head, path).unwrap();

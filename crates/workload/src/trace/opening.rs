@@ -42,15 +42,19 @@ impl Trace {
     pub(crate) fn open_with(path: &Path, mut origins: Vec<Origin>, reading: &Reading) -> Result<Self, WorkloadError> {
         origins.extend(sidecar_origin(path)?);
         let content = TraceContent::new(path, reading);
-        let (format, compression) = find_format(&content, &origins)?;
+        Self::open_content(content.clone(), &origins).map_err(|error| called_by_its_name(error, &content))
+    }
+
+    fn open_content(content: TraceContent, origins: &[Origin]) -> Result<Self, WorkloadError> {
+        let (format, compression) = find_format(&content, origins)?;
         if format.name == fio_latency::FORMAT.name {
             fio_latency::check_name(&content.path)?;
         }
-        let origin = first(&origins, |options| options.format.as_ref()).map_or("found from the content", |(_, origin)| origin);
+        let origin = first(origins, |options| options.format.as_ref()).map_or("found from the content", |(_, origin)| origin);
         let mut settling = Settling {
             path: content.path.display().to_string(),
             format,
-            origins: &origins,
+            origins,
             notes: vec![format!("format {}, {origin}: {}", format.name, format.summary)],
         };
         let queue_depth = settling.queue_depth()?;
@@ -90,7 +94,7 @@ impl Trace {
             scan: Scan::default(),
         };
         trace.first_pass()?;
-        trace.lay_out_devices(first(&origins, |options| options.trace_device.as_ref()).map(|(device, _)| device))?;
+        trace.lay_out_devices(first(origins, |options| options.trace_device.as_ref()).map(|(device, _)| device))?;
         Ok(trace)
     }
 }
@@ -110,11 +114,25 @@ pub(super) fn check_beginning(path: &Path, options: &TraceOptions, reading: &Rea
     let mut origins = vec![Origin::given(options)];
     origins.extend(sidecar_origin(path)?);
     let content = TraceContent::new(path, reading);
-    let (format, _) = find_format(&content, &origins)?;
-    if matches!(format.reader, Reader::Lines { .. }) {
-        Input::open(&content)?.next_line()?;
+    let check = || {
+        let (format, _) = find_format(&content, &origins)?;
+        if matches!(format.reader, Reader::Lines { .. }) {
+            Input::open(&content)?.next_line()?;
+        }
+        Ok(())
+    };
+    check().map_err(|error| called_by_its_name(error, &content))
+}
+
+/// What begins as no text, by what it is, if that is known; options may have said that it is text.
+fn called_by_its_name(error: WorkloadError, content: &TraceContent) -> WorkloadError {
+    let WorkloadError::Binary { line: 1, .. } = error else { return error };
+    let Ok(head) = Input::open(content).and_then(|input| input.into_head(SNIFFED_BYTES)) else { return error };
+    let known = || foreign::binary(&head, &content.path).or_else(|| foreign::text(std::str::from_utf8(&head).ok()?, &content.path));
+    match known() {
+        Some((what, remedy)) => WorkloadError::Foreign { path: content.path.display().to_string(), what, remedy },
+        None => error,
     }
-    Ok(())
 }
 
 impl Settling<'_> {
