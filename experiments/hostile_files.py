@@ -483,14 +483,14 @@ def large_traces() -> Iterator[Attack]:
     """What reading a trace takes beside the program itself: three times its size at most."""
     lines = 500_000
 
-    def trace(near: bool) -> str:
+    def trace(places: int) -> str:
         draw = random.Random(1)
-        places = 1 << (20 if near else 40)
         every = (f"{i * 10_000} 0 {draw.randrange(places) * 8} 8 {i % 2}\n" for i in range(lines))
         return "".join(every)
 
-    for what, near in (("near each other", True), ("far apart", False)):
-        text = trace(near)
+    # Addresses end at 2^63 bytes.
+    for what, bits in (("near each other", 20), ("far apart", 40), ("as far apart as may be", 51)):
+        text = trace(1 << bits)
         for words in (
             ("trace", "info", "t.trace", "--time-unit", "ns"),
             (
@@ -506,9 +506,57 @@ def large_traces() -> Iterator[Attack]:
             )
 
 
+def odd_traces() -> Iterator[Attack]:
+    """Traces of few bytes that ask for much, and texts that are nearly one."""
+    line = "1 0 8 8 1\n"
+    lasts = "  8,0    1        1     {}.000000000  1234  D   R 8 + 8 [fio]\n"
+    for what, name, text in (
+        (
+            "20,000 requests of 2 TiB",
+            "t.trace",
+            "".join(f"{i} 0 {i * 40_503 % (1 << 20) << 32} 4294967295 0\n" for i in range(20_000)),
+        ),
+        (
+            "500,000 requests of 256 MiB",
+            "t.trace",
+            "".join(f"{i} 0 {i * 40_503 % (1 << 20) << 19} 524288 1\n" for i in range(500_000)),
+        ),
+        (
+            "500,000 requests to one sector that never completed",
+            "t.blk",
+            "".join(lasts.format(i) for i in range(500_000)),
+        ),
+    ):
+        words = ("trace", "info", name, *(("--time-unit", "ns") if name == "t.trace" else ()))
+        memory = PROGRAM + max(3 * len(text), 16 * MIB)
+        yield Attack(what, words, Wanted((0,), SOON_S, memory), prepare=written(name, text))
+    for encoding, says in (
+        ("utf-16-le", "iconv -f UTF-16LE"),
+        ("utf-16-be", "iconv -f UTF-16BE"),
+        ("utf-32", "iconv -f UTF-32"),
+    ):
+        content = (line * 1000).encode(encoding)
+        yield Attack(
+            f"a trace in {encoding}",
+            ("trace", "info", "t.trace", "--time-unit", "ns"),
+            Wanted(says=says),
+            prepare=partial(_put, content),
+        )
+    yield Attack(
+        "a trace whose lines end in carriage returns",
+        ("trace", "info", "t.trace", "--time-unit", "ns"),
+        Wanted(says="tr '\\r' '\\n'"),
+        prepare=partial(_put, line.replace("\n", "\r").encode() * 100_000),
+    )
+
+
+def _put(content: bytes, folder: Path) -> None:
+    (folder / "t.trace").write_bytes(content)
+
+
 KINDS = (
     *(long_files, odd_files, entries_of_the_cache, little_memory, places, missing_traces),
-    large_traces,
+    *(large_traces, odd_traces),
 )
 
 
