@@ -312,7 +312,7 @@ impl<O: Observer> Drive<O> {
         let mut left = g.planes() * g.blocks_per_plane;
         let is_short = |tables: &Tables| tables.pools().find(|&pool| tables.erased_groups(pool) < reserve);
         while let Some(pool) = is_short(&self.up.ftl.tables) {
-            let plane = self.up.ftl.tables.planes_of(pool).start;
+            let plane = self.up.ftl.tables.first_plane(pool);
             let victim = self.up.ftl.tables.first_with_fewest(pool);
             left = left.checked_sub(1).ok_or(PowerError::NoRoom { plane })?;
             self.collect_after_cut(victim.ok_or(PowerError::NoRoom { plane })?, load, recovery)?;

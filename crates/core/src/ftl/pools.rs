@@ -21,14 +21,14 @@ impl Tables {
 
     /// The planes of a pool.
     #[inline]
-    pub fn planes_of(&self, pool: Pool) -> Range<PlaneIx> {
+    pub fn planes_of(&self, pool: Pool) -> impl Iterator<Item = PlaneIx> + Clone + use<> {
         pool.0..pool.0 + 1
     }
 
     /// The plane in which work for a pool as a whole waits.
     #[inline]
     pub fn first_plane(&self, pool: Pool) -> PlaneIx {
-        self.planes_of(pool).start
+        self.planes_of(pool).next().expect("a pool has planes")
     }
 
     /// The pool of a block group.
@@ -58,7 +58,7 @@ impl Tables {
     /// The block of a group in a plane of its pool.
     #[inline]
     pub fn block_in(&self, group: BlockGroup, plane: PlaneIx) -> BlockIx {
-        crate::check!(self.planes_of(self.pool_of_group(group)).contains(&plane), "a block group of another pool");
+        crate::check!(self.pool_of_group(group) == self.pool_of(plane), "a block group of another pool");
         group.0
     }
 

@@ -12,6 +12,7 @@ use crate::ids::Pool;
 use crate::policy::answers::{Gate, Want};
 use crate::policy::thresholds::StartLevel;
 use crate::units::Ns;
+use std::ops::Range;
 
 impl<U> Engine<WithFtl<U>>
 where
@@ -91,9 +92,8 @@ where
     /// The pools that are in one cycle: that of a plane, or those of its die.
     pub(super) fn pools_of_cycle(&self, pool: Pool) -> impl Iterator<Item = Pool> + use<U> {
         let tables = &self.up.ftl.tables;
-        let own = tables.planes_of(pool);
-        let planes = if self.up.ftl.traits.gc_by_die { self.planes_of(self.flash.die_of(own.start)) } else { own };
-        let (first, last) = (tables.pool_of(planes.start), tables.pool_of(planes.end - 1));
+        let Range { start, end } = self.planes_of(self.die_of_pool(pool));
+        let (first, last) = if self.up.ftl.traits.gc_by_die { (tables.pool_of(start), tables.pool_of(end - 1)) } else { (pool, pool) };
         (first.0..=last.0).map(Pool)
     }
 
@@ -249,8 +249,7 @@ where
         }
         let plan = self.ask(|policies, view| policies.gc_lock.lock(view, urgent));
         self.gc_begins(pool);
-        let planes = self.up.ftl.tables.planes_of(pool);
-        for plane in planes.clone() {
+        for plane in self.up.ftl.tables.planes_of(pool) {
             self.flash.step_arrives(plane);
             let gc = &mut self.up.ftl.gc.planes[plane as usize];
             (gc.state, gc.plan) = (GcState::Claiming, plan);
@@ -260,7 +259,7 @@ where
         (gc.reason, gc.started, gc.number, gc.retry_at) = (reason, self.flash.now, number, Ns::MAX);
         self.set_urgent(pool, urgent);
         self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way += 1);
-        self.request_locks(planes);
+        self.request_locks(pool);
     }
 
     /// All that a pool's GC must lock is locked in one of its planes: takes its victim. Returns whether there is one; if not, it has

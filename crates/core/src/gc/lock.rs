@@ -9,18 +9,17 @@ use crate::flash::op::{Class, GC_BITS, LOCK_BITS, READ_BITS, class_bits};
 use crate::flash::upper::{Locks, Steps, Upper};
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
-use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx};
+use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Pool};
 use crate::observe::{CHANNEL_IDLE, LOCKED_CONTROLLER, LOCKED_GC_OTHER, LOCKED_GC_PROGRAM, LOCKED_GC_READ, Observer, TrafficClass};
 use crate::policy::answers::{Scope, Want};
-
-use std::ops::Range;
 
 impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {
     /// The planes of a pool ask for their locks, all of them before the first is granted.
-    pub(super) fn request_locks(&mut self, planes: Range<PlaneIx>) {
+    pub(super) fn request_locks(&mut self, pool: Pool) {
+        let planes = self.up.ftl.tables.planes_of(pool);
         planes.clone().for_each(|plane| self.set_ready(plane, Class::Lock));
         planes.for_each(|plane| self.try_start(self.flash.die_of(plane)));
     }

@@ -82,8 +82,7 @@ where
     /// and the siblings that it would bring program, padding included.
     #[cold]
     pub(super) fn is_worth_its_padding(&mut self, pool: Pool, urgent: bool) -> bool {
-        let own = self.up.ftl.tables.planes_of(pool);
-        if urgent && own.clone().any(|plane| !self.up.ftl.tables.can_take(plane, 0, Claimant::Host)) {
+        if urgent && self.up.ftl.tables.planes_of(pool).any(|plane| !self.up.ftl.tables.can_take(plane, 0, Claimant::Host)) {
             return true;
         }
         let die = self.die_of_pool(pool);
@@ -101,7 +100,10 @@ where
             return self.die_drains(die) || moves.next_multiple_of(planes) < pages;
         }
         let (mut most, mut joining) = (moves, 1);
-        for sibling in self.planes_of(die).filter(|sibling| !own.contains(sibling)) {
+        for sibling in self.planes_of(die) {
+            if self.up.ftl.tables.pool_of(sibling) == pool {
+                continue;
+            }
             if self.up.ftl.gc.planes[sibling as usize].state != GcState::Idle {
                 joining += 1;
             } else if let Some(valid) = self.would_join(self.up.ftl.tables.pool_of(sibling), moves) {

@@ -41,10 +41,12 @@ where
         while let Some(pool) = self.short_pool_of_die(die, level) {
             level = tally.levels.stop;
             // The GCs of sibling planes fill programs together, unless the pages of one are spread over the die.
-            let planes = if self.up.ftl.traits.gc_across { self.up.ftl.tables.planes_of(pool) } else { self.planes_of(die) };
             let erases = tally.sum.erases;
-            for plane in planes {
-                self.collect_for_ageing(self.up.ftl.tables.pool_of(plane), tally);
+            for plane in self.planes_of(die) {
+                let sibling = self.up.ftl.tables.pool_of(plane);
+                if sibling == pool || !self.up.ftl.traits.gc_across {
+                    self.collect_for_ageing(sibling, tally);
+                }
             }
             if tally.sum.erases == erases {
                 break;

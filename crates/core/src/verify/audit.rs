@@ -40,9 +40,8 @@ impl<O: Observer> Drive<O> {
         flash.audit()?;
         // GC can always go on: what it may need is erased.
         for pool in ftl.tables.pools() {
-            let (erased, mut planes) = (ftl.tables.erased_groups(pool), ftl.tables.planes_of(pool));
-            if erased < self.policies().gc.reserve_blocks && !planes.clone().any(|plane| ftl.gc.is_under_way(plane)) {
-                let plane = planes.next().expect("a pool has planes");
+            let (erased, plane) = (ftl.tables.erased_groups(pool), ftl.tables.first_plane(pool));
+            if erased < self.policies().gc.reserve_blocks && !ftl.gc.is_under_way(plane) {
                 return Err(format!("plane {plane} has {erased} erased blocks, fewer than its reserve, and no GC"));
             }
         }

@@ -21,18 +21,17 @@ pub struct OnePerDie {}
 
 impl GcGate for OnePerDie {
     fn may_start(&mut self, view: View<'_>, pool: Pool, _: Want) -> Gate {
-        let own = view.tables().planes_of(pool);
-        let plane = own.start;
+        let (tables, plane) = (view.tables(), view.tables().first_plane(pool));
         let planes = || view.planes_of(view.geometry().die_of(plane));
-        let goes_before = planes().filter(|other| !own.contains(other)).any(|other| {
+        let goes_before = planes().filter(|&other| tables.pool_of(other) != pool).any(|other| {
             let moves = view.in_gc(other) && !view.gc_drains(other);
-            moves || view.waits_at_gate(other) && view.tables().free_pages(other) < view.tables().free_pages(plane)
+            moves || view.waits_at_gate(other) && tables.free_pages(other) < tables.free_pages(plane)
         });
         if goes_before {
             return Gate::Closed;
         }
         let drain = planes().filter(|&other| view.in_gc(other)).count() as u32;
-        let erased_blocks: u32 = planes().map(|other| view.tables().erased_groups(view.tables().pool_of(other))).sum();
+        let erased_blocks: u32 = planes().map(|other| tables.erased_groups(tables.pool_of(other))).sum();
         if drain > 0 && erased_blocks <= drain { Gate::Closed } else { Gate::Open }
     }
 

@@ -92,8 +92,8 @@ impl GcGate for Rotating {
         let Some(stripes) = view.stripes() else { return Gate::Open };
         self.wants[pool.index()] = want;
         let tables = view.tables();
-        let (own, first) = (tables.planes_of(pool), tables.first_plane(pool));
-        if stripes.rotation_group(first).any(|other| !own.contains(&other) && view.in_gc(other)) {
+        let first = tables.first_plane(pool);
+        if stripes.rotation_group(first).any(|other| tables.pool_of(other) != pool && view.in_gc(other)) {
             return Gate::Closed;
         }
         let index = stripes.rotation_index(first).0 as usize;

@@ -208,8 +208,7 @@ impl GcTrigger for Watermark {
             // A pool that has no room itself does not wait for the others.
             Of::Die if view.tables().free_pages_of(pool) <= view.tables().pages_kept() => 0,
             Of::Die => {
-                let plane = view.tables().planes_of(pool).start;
-                let planes = view.planes_of(view.geometry().die_of(plane));
+                let planes = view.planes_of(view.geometry().die_of(view.tables().first_plane(pool)));
                 planes.map(|plane| view.tables().free_pages(plane)).sum::<u32>() / view.geometry().planes_per_die
             }
         };

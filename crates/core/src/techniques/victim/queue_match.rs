@@ -39,8 +39,8 @@ impl QueueMatch {
 
     /// Collects where reads wait in the sibling planes. Returns whether any do.
     fn look(&mut self, view: View<'_>, pool: Pool) -> bool {
-        let own = view.tables().planes_of(pool);
-        let siblings = view.planes_of(view.geometry().die_of(own.start)).filter(move |sibling| !own.contains(sibling));
+        let (tables, die) = (view.tables(), view.geometry().die_of(view.tables().first_plane(pool)));
+        let siblings = view.planes_of(die).filter(|&sibling| tables.pool_of(sibling) != pool);
         self.offsets.iter_mut().for_each(Vec::clear);
         for (index, sibling) in siblings.enumerate() {
             if self.offsets.len() == index {
