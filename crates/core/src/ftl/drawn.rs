@@ -1,6 +1,6 @@
-//! A plane whose blocks have been drawn, put down in the tables without being written.
+//! A pool of one plane whose blocks have been drawn, put down in the tables without being written.
 
-use crate::ftl::{NOT_A_VICTIM, Tables};
+use crate::ftl::{Count, NOT_A_VICTIM, PoolTables, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, Pool};
 use crate::mem::prefetch;
 use crate::units::{bounded, shuffle};
@@ -39,7 +39,7 @@ impl Tables {
         shuffle(random, lpns);
         // The erased blocks, the open ones, and the closed ones from the youngest to the oldest: in the order of the indices
         // from the last to the first, or in any.
-        let mut order: Vec<BlockIx> = self.planes[pool.index()].erased.iter().rev().copied().collect();
+        let mut order: Vec<BlockIx> = self.pools[pool.index()].erased.iter().rev().map(|&group| self.first_block(group)).collect();
         if !drawn.by_index {
             shuffle(random, &mut order);
         }
@@ -71,14 +71,14 @@ impl Tables {
             self.write_block(block, pages, valid, &mut pen, random);
         }
         self.last_sequence = self.last_sequence.max(drawn.programs);
-        if let Some(live) = self.live.get_mut(pool.index()) {
+        let plane = self.first_plane(pool) as usize;
+        if let Some(live) = self.live.get_mut(plane) {
             *live = lpns.len() as u32;
         }
-        let of_plane = &mut self.planes[pool.index()];
-        of_plane.erased = erased.iter().rev().copied().collect();
-        of_plane.open = open;
-        of_plane.free_pages = drawn.space.erased * pages + drawn.space.remainders.iter().sum::<u32>();
-        of_plane.programs = drawn.programs;
+        self.planes[plane].free_pages = drawn.space.erased * pages + drawn.space.remainders.iter().sum::<u32>();
+        self.planes[plane].open = open;
+        let erased = erased.iter().rev().map(|&block| self.group_of(block)).collect();
+        self.pools[pool.index()] = PoolTables { erased, programs: drawn.programs };
         even * u64::from(blocks) + ahead
     }
 
@@ -87,10 +87,11 @@ impl Tables {
         let pages = self.geometry.pages_per_block;
         let is_closed = programmed == pages;
         self.next_page[block as usize] = programmed as u16;
-        self.counts[block as usize] = valid as i16 + if is_closed { 0 } else { NOT_A_VICTIM };
-        self.count_fell(self.group_of(block));
+        let group = self.group_of(block);
+        self.counts[group.index()] = valid as Count + if is_closed { 0 } else { NOT_A_VICTIM };
+        self.count_fell(group);
         if is_closed {
-            self.closed_at[block as usize] = pen.clock;
+            self.closed_at[group.index()] = pen.clock;
         }
         let mut valid_left = valid;
         for left in (1..=programmed).rev() {

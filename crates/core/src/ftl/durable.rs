@@ -106,11 +106,11 @@ impl Tables {
             self.last_sequence = VALID_THEN;
         }
         let blocks = (0..self.next_page.len() as BlockIx).map(|block| {
-            let plane = &self.planes[g.plane_of(block) as usize];
+            let plane = g.plane_of(block);
             let bad = self.is_bad(block);
-            let write_point = plane.open.iter().position(|&open| open == block).unwrap_or(0) as u8;
+            let write_point = self.planes[plane as usize].open.iter().position(|&open| open == block).unwrap_or(0) as u8;
             let closed = u32::from(self.next_page[block as usize]) == pages;
-            let clock = if closed && !bad { self.closed_at[block as usize] } else { plane.programs };
+            let clock = if closed && !bad { self.closed_at(self.group_of(block)) } else { self.clock(self.pool_of(plane)) };
             OfBlock { clock, erases: self.erases[block as usize], write_point, bad }
         });
         let mut durable =
@@ -167,12 +167,13 @@ impl Tables {
     }
 
     fn note_in_block(&mut self, ppn: Ppn) {
-        let (block, plane) = (self.block_of(ppn), &self.planes[self.plane_of(ppn) as usize]);
+        let (block, plane) = (self.block_of(ppn), self.plane_of(ppn));
+        let clock = self.clock(self.pool_of(plane));
         let Some(durable) = &mut self.durable else { return };
         let of = &mut durable.blocks[block as usize];
-        of.clock = plane.programs;
+        of.clock = clock;
         // The block's last page closes it; its write point is known by then.
-        if let Some(point) = plane.open.iter().position(|&open| open == block) {
+        if let Some(point) = self.planes[plane as usize].open.iter().position(|&open| open == block) {
             of.write_point = point as u8;
         }
     }

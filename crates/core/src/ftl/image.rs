@@ -1,7 +1,7 @@
 //! The tables as part of an image.
 
-use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
-use crate::ids::{BlockIx, NONE};
+use crate::ftl::{Count, NOT_A_VICTIM, PADDING, PoolTables, Tables};
+use crate::ids::{BlockGroup, BlockIx, NONE, Pool};
 use crate::mem::prefetch;
 use crate::stream::{LoadError, Sink, Source, put_all, take_all, take_one};
 use std::ops::Range;
@@ -12,13 +12,16 @@ impl Tables {
         put_all(sink, &self.next_page, u16::to_le_bytes)?;
         put_all(sink, &self.erases, u32::to_le_bytes)?;
         put_all(sink, &self.closed_at, u64::to_le_bytes)?;
-        for plane in &self.planes {
-            put_all(sink, &[plane.programs], u64::to_le_bytes)?;
-            put_all(sink, &plane.open, u32::to_le_bytes)?;
-            put_all(sink, &[plane.erased.len() as u32], u32::to_le_bytes)?;
-            let (first, rest) = plane.erased.as_slices();
-            put_all(sink, first, u32::to_le_bytes)?;
-            put_all(sink, rest, u32::to_le_bytes)?;
+        for pool in self.pools() {
+            let PoolTables { erased, programs } = &self.pools[pool.index()];
+            put_all(sink, &[*programs], u64::to_le_bytes)?;
+            for plane in self.planes_of(pool) {
+                put_all(sink, &self.planes[plane as usize].open, u32::to_le_bytes)?;
+            }
+            put_all(sink, &[erased.len() as u32], u32::to_le_bytes)?;
+            let (first, rest) = erased.as_slices();
+            put_all(sink, first, |BlockGroup(group)| group.to_le_bytes())?;
+            put_all(sink, rest, |BlockGroup(group)| group.to_le_bytes())?;
         }
         put_all(sink, &self.valid, u64::to_le_bytes)?;
         put_all(sink, &self.reverse, u32::to_le_bytes)?;
@@ -28,7 +31,7 @@ impl Tables {
 
     /// Gives what follows from the rest.
     pub(crate) fn save_derived<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
-        put_all(sink, &self.counts, i16::to_le_bytes)?;
+        put_all(sink, &self.counts, Count::to_le_bytes)?;
         put_all(sink, &self.live, u32::to_le_bytes)?;
         put_all(sink, &self.map, u32::to_le_bytes)
     }
@@ -36,15 +39,17 @@ impl Tables {
     /// A digest of where each page lies, of how far each block is programmed and how often it was erased, and of the open blocks.
     pub(crate) fn digest(&self) -> u64 {
         let mix = |sum: u64, value: u64| (sum ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-        let open = self.planes.iter().flat_map(|plane| plane.open.iter().chain(&plane.erased));
-        let mut digest = self.map.iter().chain(&self.erases).chain(open).fold(0, |sum, &value| mix(sum, value.into()));
+        let open = |pool| self.planes_of(pool).flat_map(|plane| self.planes[plane as usize].open.iter().copied());
+        let erased = |pool: Pool| self.pools[pool.index()].erased.iter().map(|group| group.0);
+        let blocks = self.pools().flat_map(|pool| open(pool).chain(erased(pool)));
+        let mut digest = self.map.iter().chain(&self.erases).copied().chain(blocks).fold(0, |sum, value| mix(sum, value.into()));
         digest = self.next_page.iter().fold(digest, |sum, &value| mix(sum, value.into()));
         digest
     }
 
     /// Takes what `save_derived` gave, after what `save` gave. Hardly anything is checked: the bytes must be those that were given.
     pub(crate) fn take_derived<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
-        take_all(source, &mut self.counts, i16::from_le_bytes)?;
+        take_all(source, &mut self.counts, Count::from_le_bytes)?;
         take_all(source, &mut self.live, u32::from_le_bytes)?;
         take_all(source, &mut self.map, u32::from_le_bytes)?;
         self.find_least_counts();
@@ -56,8 +61,8 @@ impl Tables {
         take_all(source, &mut self.next_page, u16::from_le_bytes)?;
         take_all(source, &mut self.erases, u32::from_le_bytes)?;
         take_all(source, &mut self.closed_at, u64::from_le_bytes)?;
-        for plane in 0..self.geometry.planes() {
-            self.load_blocks(self.geometry.blocks_of(plane), source)?;
+        for pool in self.pools() {
+            self.load_blocks(pool, source)?;
         }
         take_all(source, &mut self.valid, u64::from_le_bytes)?;
         take_all(source, &mut self.reverse, u32::from_le_bytes)?;
@@ -91,11 +96,11 @@ impl Tables {
         Ok(())
     }
 
-    /// The clock of the plane of some blocks, and which of them are open and erased.
-    fn load_blocks<S: Source>(&mut self, blocks: Range<BlockIx>, source: &mut S) -> Result<(), LoadError<S::Error>> {
-        let (first, pages) = (blocks.start, self.geometry.pages_per_block);
-        let plane = self.geometry.plane_of(first);
-        let of_plane = first as usize..blocks.end as usize;
+    /// The clock of a pool, and which of its blocks are open and erased.
+    fn load_blocks<S: Source>(&mut self, pool: Pool, source: &mut S) -> Result<(), LoadError<S::Error>> {
+        let (plane, pages) = (self.first_plane(pool), self.geometry.pages_per_block);
+        let Range { start: first, end } = self.groups_of(pool);
+        let of_plane = first as usize..end as usize;
         let faulty = |what: String| Err(LoadError::Faulty(format!("plane {plane}: {what}")));
         if let Some(block) = of_plane.clone().find(|&block| u32::from(self.next_page[block]) > pages) {
             return faulty(format!("block {block} has {} programmed pages of {pages}", self.next_page[block]));
@@ -103,9 +108,9 @@ impl Tables {
         let next_page = &self.next_page[of_plane.clone()];
         let programmed = |block: BlockIx| next_page.get(block.wrapping_sub(first) as usize).map(|&pages| u32::from(pages));
         let tables = &mut self.planes[plane as usize];
-        tables.programs = take_one(source, u64::from_le_bytes)?;
-        if self.closed_at[of_plane].iter().any(|&closed_at| closed_at > tables.programs) {
-            return faulty(format!("a block closed after the plane's clock, {}", tables.programs));
+        let programs = take_one(source, u64::from_le_bytes)?;
+        if self.closed_at[of_plane].iter().any(|&closed_at| closed_at > programs) {
+            return faulty(format!("a block closed after the plane's clock, {programs}"));
         }
         take_all(source, &mut tables.open, u32::from_le_bytes)?;
         for (write_point, &block) in tables.open.iter().enumerate() {
@@ -132,7 +137,7 @@ impl Tables {
                 return faulty(format!("block {block} can't wait to be opened"));
             }
         }
-        tables.erased = line.into();
+        self.pools[pool.index()] = PoolTables { erased: line.into_iter().map(BlockGroup).collect(), programs };
         tables.free_pages = next_page.iter().map(|&programmed| pages - u32::from(programmed)).sum();
         Ok(())
     }

@@ -43,22 +43,30 @@ const STRETCH: u32 = 512;
 /// of one.
 pub(crate) const FETCHED_AT_ONCE: usize = 8;
 
+/// Valid pages of a block group, with the flag `NOT_A_VICTIM` beside them.
+pub type Count = i16;
+
 /// Added to the count of a block group that may not be a victim: erased, open, or being collected.
-const NOT_A_VICTIM: i16 = 0x4000;
+const NOT_A_VICTIM: Count = Count::MAX / 2 + 1;
 
 /// The owner of a page that was programmed with nothing; no drive has so many logical pages.
 const PADDING: Lpn = NONE - 1;
 
 /// The tables of one plane.
 #[derive(Debug, PartialEq, Eq)]
-pub struct PlaneTables {
-    /// Erased blocks, in the order in which they will be opened.
-    erased: VecDeque<BlockIx>,
+struct PlaneTables {
     /// The open block of each write point.
     open: Vec<BlockIx>,
     /// Erased pages, in erased and in open blocks.
-    pub free_pages: u32,
-    /// Pages programmed since the tables were opened: the clock by which blocks age.
+    free_pages: u32,
+}
+
+/// The tables of one pool.
+#[derive(Debug, PartialEq, Eq)]
+struct PoolTables {
+    /// Erased block groups, in the order in which they will be opened.
+    erased: VecDeque<BlockGroup>,
+    /// Pages programmed since the tables were opened: the clock by which block groups age.
     programs: u64,
 }
 
@@ -73,14 +81,15 @@ pub struct Tables {
     reverse: Vec<Lpn>,
     valid: Vec<u64>,
     /// Valid pages of each block group, plus `NOT_A_VICTIM` where it applies, so that the search for victims is one scan.
-    counts: Vec<i16>,
+    counts: Vec<Count>,
     /// The least count of each stretch of block groups; `NOT_A_VICTIM` where none may be a victim.
-    least_counts: Vec<i16>,
+    least_counts: Vec<Count>,
     next_page: Vec<u16>,
     erases: Vec<u32>,
-    /// The plane's clock when a block's last page was programmed.
+    /// The pool's clock when a block group's last page was programmed.
     closed_at: Vec<u64>,
     planes: Vec<PlaneTables>,
+    pools: Vec<PoolTables>,
     /// Out-of-band sequence numbers, if the design asks for them.
     sequence: Vec<u64>,
     last_sequence: u64,
@@ -111,30 +120,21 @@ impl Tables {
     /// The same without a map and a reverse map.
     fn without_maps(geometry: &Geometry, write_points: u32, reserve_blocks: u32) -> Self {
         let blocks = (geometry.planes() * geometry.blocks_per_plane) as usize;
-        let planes = (0..geometry.planes())
-            .map(|plane| {
-                let first = plane * geometry.blocks_per_plane;
-                PlaneTables {
-                    erased: (first..first + geometry.blocks_per_plane).collect(),
-                    open: vec![NONE; write_points as usize],
-                    free_pages: geometry.pages_per_plane(),
-                    programs: 0,
-                }
-            })
-            .collect();
-        Self {
+        let plane = |_| PlaneTables { open: vec![NONE; write_points as usize], free_pages: geometry.pages_per_plane() };
+        let mut tables = Self {
             geometry: geometry.clone(),
             pages_per_block: Divisor::new(geometry.pages_per_block),
             pages_per_plane: Divisor::new(geometry.pages_per_plane()),
             map: Vec::new(),
             reverse: Vec::new(),
             valid: huge_vec(geometry.physical_pages().div_ceil(64) as usize, 0),
-            counts: vec![NOT_A_VICTIM; blocks],
-            least_counts: vec![NOT_A_VICTIM; blocks.div_ceil(STRETCH as usize)],
+            counts: Vec::new(),
+            least_counts: Vec::new(),
             next_page: vec![0; blocks],
             erases: vec![0; blocks],
-            closed_at: vec![0; blocks],
-            planes,
+            closed_at: Vec::new(),
+            planes: (0..geometry.planes()).map(plane).collect(),
+            pools: Vec::new(),
             sequence: Vec::new(),
             last_sequence: 0,
             durable: None,
@@ -142,14 +142,23 @@ impl Tables {
             reserve_blocks,
             live: Vec::new(),
             by_wear: false,
-        }
+        };
+        let pool = |pool| PoolTables { erased: tables.groups_of(pool).map(BlockGroup).collect(), programs: 0 };
+        tables.pools = tables.pools().map(pool).collect();
+        let groups = tables.pools.iter().map(|pool| pool.erased.len()).sum();
+        tables.counts = vec![NOT_A_VICTIM; groups];
+        tables.least_counts = vec![NOT_A_VICTIM; groups.div_ceil(STRETCH as usize)];
+        tables.closed_at = vec![0; groups];
+        tables
     }
 
-    /// From now on erased blocks are opened in the order of their erases, and among equals in that in which they were erased.
+    /// From now on erased block groups are opened in the order of their erases, and among equals in that in which they were erased.
     pub fn open_least_worn_first(&mut self) {
         self.by_wear = true;
-        for plane in &mut self.planes {
-            plane.erased.make_contiguous().sort_by_key(|&block| self.erases[block as usize]);
+        for pool in self.pools() {
+            let mut erased = std::mem::take(&mut self.pools[pool.index()].erased);
+            erased.make_contiguous().sort_by_key(|&group| self.wear_of(group));
+            self.pools[pool.index()].erased = erased;
         }
     }
 
@@ -179,20 +188,22 @@ impl Tables {
         (self.reserve_blocks + self.planes[0].open.len() as u32) * self.geometry.pages_per_block
     }
 
-    /// Takes `count` blocks of each plane of an erased drive out of use for good, drawn from `seed`: they are bad from the
+    /// Takes `count` block groups of each pool of an erased drive out of use for good, drawn from `seed`: they are bad from the
     /// factory.
     pub fn draw_bad_blocks(&mut self, count: u32, seed: u64) {
         let mut random = Pcg64Mcg::new(u128::from(seed) << 1 | 1 << 101);
         let pages = self.geometry.pages_per_block;
-        for plane in &mut self.planes {
+        for pool in self.pools() {
             for left in (0..count).rev() {
-                let erased = plane.erased.len() as u64;
-                assert!(erased > u64::from(left), "bad blocks are drawn from an erased drive");
-                let index = ((u128::from(random.next_u64()) * u128::from(erased)) >> 64) as usize;
-                let block = plane.erased.remove(index).expect("an index below the number of erased blocks");
-                // A block without erased or valid pages that is no candidate is never touched.
-                self.next_page[block as usize] = pages as u16;
-                plane.free_pages -= pages;
+                let erased = &mut self.pools[pool.index()].erased;
+                assert!(erased.len() > left as usize, "bad blocks are drawn from an erased drive");
+                let index = ((u128::from(random.next_u64()) * erased.len() as u128) >> 64) as usize;
+                let group = erased.remove(index).expect("an index below the number of erased block groups");
+                for block in self.blocks_of(group) {
+                    // A block without erased or valid pages that is no candidate is never touched.
+                    self.next_page[block as usize] = pages as u16;
+                    self.planes[self.geometry.plane_of(block) as usize].free_pages -= pages;
+                }
             }
         }
     }
@@ -206,7 +217,7 @@ impl Tables {
     /// Bytes that the tables take.
     pub fn bytes(&self) -> usize {
         let of_pages = self.map.len() * 4 + self.reverse.len() * 4 + self.valid.len() * 8 + self.sequence.len() * 8;
-        of_pages + self.counts.len() * (size_of::<i16>() + size_of::<u16>() + size_of::<u32>() + size_of::<u64>())
+        of_pages + self.counts.len() * (size_of::<Count>() + size_of::<u16>() + size_of::<u32>() + size_of::<u64>())
     }
 
     /// The physical page of a logical one, or `NONE`.
@@ -298,8 +309,9 @@ impl Tables {
     }
 
     /// Erased block groups of a pool: as many erased blocks in each of its planes.
+    #[inline]
     pub fn erased_groups(&self, pool: Pool) -> u32 {
-        self.planes[pool.index()].erased.len() as u32
+        self.pools[pool.index()].erased.len() as u32
     }
 
     /// Valid pages of a block group.
@@ -337,7 +349,7 @@ impl Tables {
     }
 
     /// Of every block group, its valid pages, and 0x4000 more where it may not be a victim.
-    pub fn counts(&self) -> &[i16] {
+    pub fn counts(&self) -> &[Count] {
         &self.counts
     }
 
@@ -354,7 +366,7 @@ impl Tables {
     /// A pool's clock: the pages programmed in it, by host and GC, since the tables were opened.
     #[inline]
     pub fn clock(&self, pool: Pool) -> u64 {
-        self.planes[pool.index()].programs
+        self.pools[pool.index()].programs
     }
 
     /// The number of write points of a plane.
@@ -378,11 +390,10 @@ impl Tables {
 
     /// The pages that GC could program at a write point.
     pub fn room_for_gc(&self, plane: PlaneIx, write_point: usize) -> u32 {
-        let tables = &self.planes[plane as usize];
         let pages = self.geometry.pages_per_block;
-        let open = tables.open[write_point];
+        let open = self.planes[plane as usize].open[write_point];
         let rest = if open == NONE { 0 } else { pages - u32::from(self.next_page[open as usize]) };
-        tables.erased.len() as u32 * pages + rest
+        self.erased_groups(self.pool_of(plane)) * pages + rest
     }
 
     /// Whether a claimant may program a page at a write point now.
@@ -395,29 +406,37 @@ impl Tables {
     #[inline]
     pub(super) fn can_open(&self, plane: PlaneIx, claimant: Claimant) -> bool {
         let kept = if claimant == Claimant::Gc { 0 } else { self.reserve_blocks };
-        self.planes[plane as usize].erased.len() > kept as usize
+        self.erased_groups(self.pool_of(plane)) > kept
     }
 
     /// Whether a claimant may go on with the open blocks of a plane. Once GC has opened the reserve, the rest of that block is GC's
     /// alone, or a GC that yields could run dry.
     #[inline]
     pub(super) fn can_go_on(&self, plane: PlaneIx, claimant: Claimant) -> bool {
-        claimant == Claimant::Gc || self.planes[plane as usize].erased.len() >= self.reserve_blocks as usize
+        claimant == Claimant::Gc || self.erased_groups(self.pool_of(plane)) >= self.reserve_blocks
     }
 
-    /// Takes the next page of a write point, in order, opening an erased block where needed. `None`: out of space.
+    /// Takes the next page of a write point, in order, opening an erased block group where needed. `None`: out of space.
     #[inline]
     pub fn take(&mut self, plane: PlaneIx, write_point: usize, claimant: Claimant) -> Option<Ppn> {
         if !self.can_take(plane, write_point, claimant) {
             return None;
         }
-        let tables = &mut self.planes[plane as usize];
-        let mut block = tables.open[write_point];
-        if block == NONE {
-            block = tables.erased.pop_front().expect("an erased block, as just checked");
-            tables.open[write_point] = block;
-            assert_eq!(self.next_page[block as usize], 0, "a program goes into an erased block");
-        }
+        let is_open = self.planes[plane as usize].open[write_point] != NONE;
+        Some(if is_open { self.take_open(plane, write_point) } else { self.take_first(plane, write_point) })
+    }
+
+    /// Takes the first page of the next erased block group. Apart, so that the other pages do not pay for it.
+    #[cold]
+    fn take_first(&mut self, plane: PlaneIx, write_point: usize) -> Ppn {
+        self.open_group(self.pool_of(plane), write_point);
+        self.take_open(plane, write_point)
+    }
+
+    #[inline(always)]
+    fn take_open(&mut self, plane: PlaneIx, write_point: usize) -> Ppn {
+        let (pool, tables) = (self.pool_of(plane), &mut self.planes[plane as usize]);
+        let block = tables.open[write_point];
         let page = self.next_page[block as usize];
         self.next_page[block as usize] = page + 1;
         if u32::from(page) + 1 == self.geometry.pages_per_block {
@@ -425,12 +444,12 @@ impl Tables {
             tables.open[write_point] = NONE;
         }
         tables.free_pages -= 1;
-        tables.programs += 1;
+        self.pools[pool.index()].programs += 1;
         let ppn = block * self.geometry.pages_per_block + u32::from(page);
         // Recorded when the program ends, by which time the line is near.
         prefetch(&self.reverse, ppn as usize);
         prefetch(&self.valid, (ppn / 64) as usize);
-        Some(ppn)
+        ppn
     }
 
     #[inline(always)]
@@ -456,16 +475,15 @@ impl Tables {
         page.is_some()
     }
 
-    /// Records the end of a program into `ppn`, valid or not, of new data or of a copy of another page; the block's last page makes it
-    /// a candidate for GC.
+    /// Records the end of a program into `ppn`, valid or not, of new data or of a copy of another page; the last page of a block
+    /// group makes it a candidate for GC.
     #[inline]
     fn programmed(&mut self, ppn: Ppn, lpn: Lpn, valid: bool, copy_of: Ppn) {
-        let block = self.block_of(ppn);
         assert_eq!(self.reverse[ppn as usize], NONE, "page {ppn} is programmed twice");
         self.reverse[ppn as usize] = lpn;
-        let group = self.group_of(block);
-        crate::check!(self.counts[group.index()] >= NOT_A_VICTIM, "page {ppn} is recorded after the last page of its block");
+        let group = self.group_of(self.block_of(ppn));
         let count = &mut self.counts[group.index()];
+        crate::check!(*count >= NOT_A_VICTIM, "page {ppn} is recorded after the last page of its block group");
         if valid {
             self.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
             *count += 1;
@@ -473,10 +491,10 @@ impl Tables {
                 self.live[self.pages_per_plane.divide(ppn) as usize] += 1;
             }
         }
-        if ppn + 1 == (block + 1) * self.geometry.pages_per_block {
-            *count -= NOT_A_VICTIM;
+        if self.is_full_with(group, ppn) {
+            self.counts[group.index()] -= NOT_A_VICTIM;
             self.count_fell(group);
-            self.closed_at[group.index()] = self.planes[self.pages_per_plane.divide(ppn) as usize].programs;
+            self.closed_at[group.index()] = self.clock(self.pool_of_group(group));
         }
         if self.numbered {
             if copy_of == NONE { self.number(ppn, lpn, !valid) } else { self.number_copy(copy_of, ppn) }
@@ -520,17 +538,25 @@ impl Tables {
         current
     }
 
-    /// Records the completed erase of all blocks of a group. Returns whether it will be opened before one that was erased earlier.
-    pub fn erased(&mut self, group: BlockGroup) -> bool {
-        assert_eq!(self.valid_pages(group), 0, "block group {} is erased with valid pages", group.0);
-        let mut out_of_turn = false;
-        for block in self.blocks_of(group) {
-            out_of_turn |= self.erased_block(block);
-        }
-        out_of_turn
+    /// Records the completed erases of all blocks of a group.
+    pub fn erased(&mut self, group: BlockGroup) {
+        self.blocks_of(group).for_each(|block| self.block_erased(block));
+        self.group_erased(group);
     }
 
-    fn erased_block(&mut self, block: BlockIx) -> bool {
+    /// Records that the last block of a group has been erased: the group may be opened. Returns whether that will be before one that
+    /// was erased earlier.
+    pub(crate) fn group_erased(&mut self, group: BlockGroup) -> bool {
+        assert_eq!(self.valid_pages(group), 0, "block group {} is erased with valid pages", group.0);
+        let pool = self.pool_of_group(group).index();
+        let (before, wear) = (self.pools[pool].erased.len(), self.wear_of(group));
+        let at = if self.by_wear { self.pools[pool].erased.partition_point(|&other| self.wear_of(other) <= wear) } else { before };
+        self.pools[pool].erased.insert(at, group);
+        at < before
+    }
+
+    /// Records the completed erase of a block.
+    pub(crate) fn block_erased(&mut self, block: BlockIx) {
         let pages = self.geometry.pages_per_block;
         let range = (block * pages) as usize..((block + 1) * pages) as usize;
         self.reverse[range].fill(NONE);
@@ -539,17 +565,7 @@ impl Tables {
         if self.numbered {
             self.note_erase(block);
         }
-        let plane = &mut self.planes[self.geometry.plane_of(block) as usize];
-        plane.free_pages += pages;
-        let before = plane.erased.len();
-        let at = if self.by_wear {
-            let erases = self.erases[block as usize];
-            plane.erased.partition_point(|&other| self.erases[other as usize] <= erases)
-        } else {
-            before
-        };
-        plane.erased.insert(at, block);
-        at < before
+        self.planes[self.geometry.plane_of(block) as usize].free_pages += pages;
     }
 
     /// Whether the map agrees with everything else; the first disagreement otherwise. For tests and `--verify`.
@@ -558,13 +574,14 @@ impl Tables {
     /// A sentence that names the page or block.
     pub fn audit(&self) -> Result<(), String> {
         let g = &self.geometry;
-        let mut valid = vec![0u32; self.counts.len()];
+        let (mut valid, mut live) = (vec![0u32; self.counts.len()], vec![0u32; self.planes.len()]);
         for (lpn, &ppn) in self.map.iter().enumerate() {
             if ppn != NONE {
                 if self.reverse[ppn as usize] != lpn as Lpn || !self.is_valid(ppn) {
                     return Err(format!("logical page {lpn} maps to physical page {ppn}, which is stale or belongs to another"));
                 }
                 valid[self.group_of(g.block_of(ppn)).index()] += 1;
+                live[self.plane_of(ppn) as usize] += 1;
             }
         }
         for (group, &count) in valid.iter().enumerate() {
@@ -575,14 +592,12 @@ impl Tables {
         }
         self.audit_least_counts()?;
         for (index, plane) in self.planes.iter().enumerate() {
-            let first = index as u32 * g.blocks_per_plane;
-            let free: u32 = (first..first + g.blocks_per_plane).map(|b| g.pages_per_block - u32::from(self.next_page[b as usize])).sum();
+            let free: u32 = g.blocks_of(index as PlaneIx).map(|b| g.pages_per_block - u32::from(self.next_page[b as usize])).sum();
             if free != plane.free_pages {
                 return Err(format!("plane {index} counts {} erased pages, its blocks have {free}", plane.free_pages));
             }
-            let live: u32 = self.groups_of(Pool(index as u32)).map(|group| valid[group as usize]).sum();
-            if !self.live.is_empty() && live != self.live[index] {
-                return Err(format!("plane {index} counts {} live pages, {live} are mapped", self.live[index]));
+            if !self.live.is_empty() && live[index] != self.live[index] {
+                return Err(format!("plane {index} counts {} live pages, {} are mapped", self.live[index], live[index]));
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
-//! A pool as a drive of its own: its tables taken out and put back, and its block groups collected as a whole.
+//! A pool of one plane as a drive of its own: its tables taken out and put back, and its block groups collected as a whole.
 
 use crate::device::Geometry;
-use crate::ftl::{Claimant, NOT_A_VICTIM, Tables};
+use crate::ftl::{Claimant, Count, NOT_A_VICTIM, Tables};
 use crate::ids::{BlockGroup, Lpn, NONE, Pool, Ppn};
 use crate::mem::prefetch;
 use std::ops::Range;
@@ -58,16 +58,16 @@ impl Tables {
             for (word, mask) in words(to, count) {
                 self.valid[word] |= mask;
             }
-            let tables = &mut self.planes[plane as usize];
-            tables.free_pages -= count - 1;
-            tables.programs += u64::from(count) - 1;
+            let (group, pool) = (self.group_of(block), self.pool_of(plane).index());
+            self.planes[plane as usize].free_pages -= count - 1;
+            self.pools[pool].programs += u64::from(count) - 1;
             self.next_page[block as usize] += count as u16 - 1;
-            self.counts[block as usize] += count as i16;
+            self.counts[group.index()] += count as Count;
             if to + count == end {
-                tables.open[write_point] = NONE;
-                self.counts[block as usize] -= NOT_A_VICTIM;
-                self.closed_at[block as usize] = tables.programs;
-                self.count_fell(self.group_of(block));
+                self.planes[plane as usize].open[write_point] = NONE;
+                self.counts[group.index()] -= NOT_A_VICTIM;
+                self.closed_at[group.index()] = self.pools[pool].programs;
+                self.count_fell(group);
             }
             left = rest;
         }
@@ -79,13 +79,12 @@ impl Tables {
     /// The tables of one of its pools alone, without maps. The drive is erased.
     pub(crate) fn one_pool(&self, pool: Pool) -> Self {
         let geometry = Geometry { channels: 1, chips_per_channel: 1, dies_per_chip: 1, planes_per_die: 1, ..self.geometry.clone() };
-        let of_drive = &self.planes[pool.index()];
-        let mut one = Self::without_maps(&geometry, of_drive.open.len() as u32, self.reserve_blocks);
+        let plane = &self.planes[self.first_plane(pool) as usize];
+        let mut one = Self::without_maps(&geometry, plane.open.len() as u32, self.reserve_blocks);
         let Range { start: first, end } = self.groups_of(pool);
         one.next_page.copy_from_slice(&self.next_page[first as usize..end as usize]);
-        let of_one = &mut one.planes[0];
-        of_one.erased = of_drive.erased.iter().map(|&block| block - first).collect();
-        of_one.free_pages = of_drive.free_pages;
+        one.pools[0].erased = self.pools[pool.index()].erased.iter().map(|&BlockGroup(group)| BlockGroup(group - first)).collect();
+        one.planes[0].free_pages = plane.free_pages;
         one
     }
 
@@ -116,10 +115,13 @@ impl Tables {
         self.next_page[blocks.clone()].copy_from_slice(&one.next_page);
         self.erases[blocks.clone()].copy_from_slice(&one.erases);
         self.closed_at[blocks].copy_from_slice(&one.closed_at);
-        let mut of_one = { one.planes }.pop().expect("one plane");
-        of_one.erased.iter_mut().for_each(|block| *block += first);
-        of_one.open.iter_mut().filter(|block| **block != NONE).for_each(|block| *block += first);
-        self.planes[pool.index()] = of_one;
+        let mut of_plane = { one.planes }.pop().expect("one plane");
+        of_plane.open.iter_mut().filter(|block| **block != NONE).for_each(|block| *block += first);
+        let plane = self.first_plane(pool);
+        self.planes[plane as usize] = of_plane;
+        let mut of_pool = { one.pools }.pop().expect("one pool");
+        of_pool.erased.iter_mut().for_each(|group| group.0 += first);
+        self.pools[pool.index()] = of_pool;
     }
 
     /// Gives its maps away, and has none until they come back.

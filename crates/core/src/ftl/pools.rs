@@ -1,10 +1,10 @@
 //! Pools and block groups: what is opened, chosen as a victim and erased as a whole, and where its blocks lie.
 //!
 //! A pool is one plane and a block group one block. A design whose blocks are collected together over several planes changes
-//! what stands here, how the tables open a group, and nothing that speaks of pools and groups alone.
+//! what stands here, the walk over the pages of a group, the steps of its GC, and nothing that speaks of pools and groups alone.
 
 use crate::ftl::Tables;
-use crate::ids::{BlockGroup, BlockIx, PlaneIx, Pool};
+use crate::ids::{BlockGroup, BlockIx, PlaneIx, Pool, Ppn};
 use std::ops::Range;
 
 impl Tables {
@@ -71,6 +71,22 @@ impl Tables {
     #[inline]
     pub(crate) fn first_block(&self, group: BlockGroup) -> BlockIx {
         group.0
+    }
+
+    /// Opens the next erased block group of a pool at a write point, in all planes.
+    pub(super) fn open_group(&mut self, pool: Pool, write_point: usize) {
+        let group = self.pools[pool.index()].erased.pop_front().expect("an erased block group, as the caller has checked");
+        for plane in self.planes_of(pool) {
+            let block = self.block_in(group, plane);
+            assert_eq!(self.next_page[block as usize], 0, "a program goes into an erased block");
+            self.planes[plane as usize].open[write_point] = block;
+        }
+    }
+
+    /// Whether a block group is full once the program of a page of it is recorded.
+    #[inline]
+    pub(super) fn is_full_with(&self, group: BlockGroup, ppn: Ppn) -> bool {
+        ppn + 1 == self.range_of(self.first_block(group)).end
     }
 
     /// Erased pages of each plane of a pool: of the one that has the fewest.

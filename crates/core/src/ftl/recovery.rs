@@ -6,9 +6,10 @@
 //! again. The Harey Tortoise, section 3.1.
 
 use crate::ftl::durable::{Durable, TORN, UNKNOWN};
-use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
-use crate::ids::{BlockIx, Lpn, NONE, Pool, Ppn};
+use crate::ftl::{NOT_A_VICTIM, PADDING, PoolTables, Tables};
+use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Pool, Ppn};
 use crate::stripes::{Place, Stripes};
+use std::collections::VecDeque;
 
 /// What a scan finds.
 #[derive(Debug, Default)]
@@ -41,11 +42,10 @@ impl Tables {
     /// The blocks of a pool: how far each is programmed, and what follows from that.
     fn recover_blocks(&mut self, durable: &Durable, pool: Pool, found: &mut Found) {
         let pages = self.geometry.pages_per_block;
-        let of_pool = self.groups_of(pool);
+        let (plane, of_pool) = (self.first_plane(pool), self.groups_of(pool));
         let mean_erases = durable.mean_erases(of_pool.clone());
-        let tables = &mut self.planes[pool.index()];
-        tables.erased.clear();
-        (tables.free_pages, tables.programs) = (0, 0);
+        self.pools[pool.index()] = PoolTables { erased: VecDeque::new(), programs: 0 };
+        self.planes[plane as usize].free_pages = 0;
         let mut partly = Vec::new();
         for block in of_pool {
             let of = durable.blocks[block as usize];
@@ -66,26 +66,26 @@ impl Tables {
                 found.torn_blocks.push(block);
             }
             found.reads.push((written + 1).min(pages));
-            let tables = &mut self.planes[pool.index()];
+            let (group, tables) = (self.group_of(block), &mut self.pools[pool.index()]);
             self.next_page[block as usize] = written as u16;
-            tables.free_pages += pages - written;
+            self.planes[plane as usize].free_pages += pages - written;
             match written {
-                0 => tables.erased.push_back(block),
+                0 => tables.erased.push_back(group),
                 _ if written < pages => partly.push((block, of.write_point)),
-                _ => self.closed_at[block as usize] = of.clock,
+                _ => self.closed_at[group.index()] = of.clock,
             }
             if written > 0 {
                 tables.programs = tables.programs.max(of.clock);
             }
         }
-        self.reopen(pool, &partly);
+        self.reopen(plane, &partly);
     }
 
     /// Blocks that are programmed in part go on as open blocks: at their own write points, those whose own is taken at others, and
     /// what is left over is padded.
-    fn reopen(&mut self, pool: Pool, partly: &[(BlockIx, u8)]) {
-        let pages = self.geometry.pages_per_block;
-        let open = &mut self.planes[pool.index()].open;
+    fn reopen(&mut self, plane: PlaneIx, partly: &[(BlockIx, u8)]) {
+        let (pages, clock) = (self.geometry.pages_per_block, self.clock(self.pool_of(plane)));
+        let open = &mut self.planes[plane as usize].open;
         let mut homeless = Vec::new();
         for &(block, point) in partly {
             match open.get_mut(usize::from(point)) {
@@ -94,15 +94,16 @@ impl Tables {
             }
         }
         for block in homeless {
-            if let Some(held) = self.planes[pool.index()].open.iter_mut().find(|held| **held == NONE) {
+            if let Some(held) = self.planes[plane as usize].open.iter_mut().find(|held| **held == NONE) {
                 *held = block;
                 continue;
             }
             let next = std::mem::replace(&mut self.next_page[block as usize], pages as u16);
-            self.planes[pool.index()].free_pages -= pages - u32::from(next);
+            self.planes[plane as usize].free_pages -= pages - u32::from(next);
             let rest = (block * pages + u32::from(next)) as usize..((block + 1) * pages) as usize;
             self.reverse[rest].fill(PADDING);
-            self.closed_at[block as usize] = self.planes[pool.index()].programs;
+            let group = self.group_of(block);
+            self.closed_at[group.index()] = clock;
         }
     }
 
@@ -183,14 +184,16 @@ impl Tables {
             }
             let (block, plane) = (self.block_of(ppn), self.plane_of(ppn));
             self.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
-            self.counts[block as usize] += 1;
+            let group = self.group_of(block);
+            self.counts[group.index()] += 1;
             if let Some(live) = self.live.get_mut(plane as usize) {
                 *live += 1;
             }
         }
-        for block in 0..self.counts.len() as BlockIx {
+        for block in 0..self.next_page.len() as BlockIx {
             if u32::from(self.next_page[block as usize]) < pages || self.is_bad(block) {
-                self.counts[block as usize] += NOT_A_VICTIM;
+                let group = self.group_of(block);
+                self.counts[group.index()] |= NOT_A_VICTIM;
             }
         }
         self.find_least_counts();

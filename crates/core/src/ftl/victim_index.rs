@@ -1,7 +1,7 @@
 //! The block groups with the fewest valid pages, found without looking at every one: the least count of each stretch of them
 //! is kept as counts change.
 
-use crate::ftl::{NOT_A_VICTIM, STRETCH, Tables};
+use crate::ftl::{Count, NOT_A_VICTIM, STRETCH, Tables};
 use crate::ids::{BlockGroup, Pool};
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ impl Tables {
     }
 
     /// Valid pages of each block group of a pool, and more where it may not be a victim.
-    pub(super) fn victim_counts(&self, pool: Pool) -> &[i16] {
+    pub(super) fn victim_counts(&self, pool: Pool) -> &[Count] {
         let Range { start, end } = self.groups_of(pool);
         &self.counts[start as usize..end as usize]
     }

@@ -1,7 +1,7 @@
 //! One step of a GC, which is one flash operation: the next valid page of a victim, or the erase; and what comes of it.
 //!
 //! Each page and its destination are chosen when the step is picked, not earlier, so a page that was overwritten in the meantime
-//! is not copied. Where GC locks nothing, each step chooses its victim anew among the blocks of the plane.
+//! is not copied. Where GC locks nothing, each step chooses its victim anew among the block groups of the pool.
 
 use crate::context::Context;
 use crate::flash::Engine;
@@ -102,7 +102,7 @@ where
         match self.flash.ops[op as usize].kind {
             OpKind::Read => self.gc_page_read(plane, op),
             OpKind::Copyback | OpKind::Program => self.gc_page_moved(plane, op),
-            OpKind::Erase => self.gc_erased(plane),
+            OpKind::Erase => self.gc_block_erased(plane),
         }
     }
 
@@ -194,27 +194,35 @@ where
         }
     }
 
-    fn gc_erased(&mut self, plane: PlaneIx) {
-        let pool = self.up.ftl.tables.pool_of(plane);
-        let collection = self.up.ftl.gc.of_pool(pool).current.expect("a GC that has its victim");
+    /// The block of a victim in a plane has been erased.
+    fn gc_block_erased(&mut self, plane: PlaneIx) {
+        let collection = self.gc_of(plane).current.expect("a GC that has its victim");
         let block = self.up.ftl.tables.block_in(collection.group, plane);
-        self.up.ftl.gc.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.erased(collection.group));
+        self.up.ftl.tables.block_erased(block);
         self.up.ftl.gc.note_erase(plane);
+        self.up.ftl.gc.counters.erases += 1;
         self.erased(block);
+        if Self::TRACED {
+            self.trace_gc(block, &collection);
+        }
+        self.gc_group_erased(plane, collection);
+    }
+
+    /// The last block of a victim has been erased, in this plane: its GC ends, or goes on with the next.
+    fn gc_group_erased(&mut self, plane: PlaneIx, collection: Collection) {
+        let pool = self.up.ftl.tables.pool_of(plane);
+        let planes = self.up.ftl.tables.planes_of(pool);
+        self.up.ftl.gc.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.group_erased(collection.group));
         if self.up.ftl.traits.measures {
             self.up.ftl.gc.work.moves_of_erased += u64::from(collection.moved);
         }
         let took = self.flash.now - collection.started;
         let counters = &mut self.up.ftl.gc.counters;
-        counters.erases += 1;
         counters.gcs += 1;
         counters.moved += u64::from(collection.moved);
         counters.took_ns += took;
         counters.took_ns_max = counters.took_ns_max.max(took);
         counters.turn_ns_max = counters.turn_ns_max.max(took);
-        if Self::TRACED {
-            self.trace_gc(block, &collection);
-        }
         if self.flash.traits.late_bound {
             // The next block group has another number.
             let number = self.up.ftl.gc.next_number();
@@ -226,15 +234,15 @@ where
             if let Some((next, want)) = self.next_of_cycle(pool) {
                 self.start_gc(next, want == Want::Hard, Reason::Wanted);
             }
-            self.release(plane);
+            planes.clone().for_each(|plane| self.release(plane));
         } else {
-            self.release(plane);
+            planes.clone().for_each(|plane| self.release(plane));
             self.end_gc(pool);
         }
         if self.flash.traits.suspends {
-            self.erase_ends(self.flash.die_of(plane));
+            planes.clone().for_each(|plane| self.erase_ends(self.flash.die_of(plane)));
         }
-        self.wake_space_blocked(plane, true);
+        planes.for_each(|plane| self.wake_space_blocked(plane, true));
         self.gc_ended(pool);
         if self.goes_by_die() {
             // Others of its die that wanted a GC meanwhile have not got any.
