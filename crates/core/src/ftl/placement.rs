@@ -199,15 +199,15 @@ where
 
 impl View<'_> {
     /// How much of the pool of erased blocks is left, in thousandths: 0 at the sustainable level, so many percent of the way
-    /// from the emergency to the background threshold, or below it; 1000 at the background threshold. The mean of all planes; 0
+    /// from the emergency to the background threshold, or below it; 1000 at the background threshold. The mean of all pools; 0
     /// where the trigger has no such thresholds or allocation is not late-bound.
     pub fn pool_permille(self, sustainable_percent: u32) -> u32 {
         let Some((background, emergency)) = self.ftl.late_bound.as_ref().and_then(|late_bound| late_bound.thresholds) else { return 0 };
-        let planes = self.geometry().planes();
-        let erased: u64 = (0..planes).map(|plane| u64::from(self.tables().erased_groups(self.tables().pool_of(plane)))).sum();
-        // In hundredths of a block of each plane, so that nothing is rounded away.
-        let whole = u64::from(background - emergency) * u64::from(100 - sustainable_percent) * u64::from(planes);
-        let level = (u64::from(emergency) * 100 + u64::from(background - emergency) * u64::from(sustainable_percent)) * u64::from(planes);
+        let pools = self.tables().pools().count() as u64;
+        let erased: u64 = self.tables().pools().map(|pool| u64::from(self.tables().erased_groups(pool))).sum();
+        // In hundredths of a block group of each pool, so that nothing is rounded away.
+        let whole = u64::from(background - emergency) * u64::from(100 - sustainable_percent) * pools;
+        let level = (u64::from(emergency) * 100 + u64::from(background - emergency) * u64::from(sustainable_percent)) * pools;
         ((erased * 100).saturating_sub(level) * 1000 / whole).min(1000) as u32
     }
 

@@ -6,7 +6,7 @@ use crate::device::AgeingMethod;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
-use crate::ids::{DieIx, Lpn, NONE, Pool, Ppn};
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Pool, Ppn};
 use crate::precondition::common::{Aged, LivePages, Workers, levels_at_start};
 use crate::precondition::planewise::Planewise;
 use crate::precondition::steady;
@@ -191,8 +191,9 @@ where
     fn write_functionally(&mut self, lpn: Lpn, tally: &mut Tally) {
         let (mut pool, mut page) = self.take_drawn(lpn, Claimant::Host);
         if page.is_none() && self.flash.traits.late_bound {
-            pool = self.emptiest_pool();
-            page = self.take_for_ageing(self.up.ftl.tables.first_plane(pool), Claimant::Host);
+            let plane = self.emptiest_plane();
+            pool = self.up.ftl.tables.pool_of(plane);
+            page = self.take_for_ageing(plane, Claimant::Host);
         }
         let ppn = page.expect("ageing keeps every plane above its reserve");
         self.up.ftl.tables.commit_write(lpn, ppn);
@@ -202,12 +203,12 @@ where
         }
     }
 
-    /// The pool of a drive with most pages erased. A run finds a place for a page where there is room; ageing draws a pool, which
+    /// The plane of a drive with most pages erased. A run finds a place for a page where there is room; ageing draws a plane, which
     /// may be full of live pages.
     #[cold]
-    fn emptiest_pool(&self) -> Pool {
-        let tables = &self.up.ftl.tables;
-        tables.pools().max_by_key(|&pool| tables.free_pages_of(pool)).expect("a drive has pools")
+    fn emptiest_plane(&self) -> PlaneIx {
+        let planes = 0..self.flash.device.geometry.planes();
+        planes.max_by_key(|&plane| self.up.ftl.tables.free_pages(plane)).expect("a drive has planes")
     }
 
     /// The pool that is collected next for one that pages have been written to, if there is less erased space than a level.
@@ -292,8 +293,8 @@ where
         };
         to = to.or_else(|| self.take_for_ageing(own, Claimant::Gc));
         if to.is_none() && self.flash.traits.late_bound {
-            // Those of other pools have taken its reserve.
-            to = self.take_for_ageing(self.up.ftl.tables.first_plane(self.emptiest_pool()), Claimant::Gc);
+            // Those of other planes have taken its reserve.
+            to = self.take_for_ageing(self.emptiest_plane(), Claimant::Gc);
         }
         to.expect("GC always has its reserved block")
     }
@@ -332,11 +333,11 @@ const VICTIMS_KEPT: usize = 8;
 
 /// The valid pages of the last victims of a pool, and how many victims there were.
 #[derive(Clone, Default)]
-pub(super) struct RecentVictims([u16; VICTIMS_KEPT], u64);
+pub(super) struct RecentVictims([u32; VICTIMS_KEPT], u64);
 
 impl RecentVictims {
     pub fn push(&mut self, valid: u32) {
-        self.0[self.1 as usize % VICTIMS_KEPT] = valid as u16;
+        self.0[self.1 as usize % VICTIMS_KEPT] = valid;
         self.1 += 1;
     }
 }
@@ -344,7 +345,7 @@ impl RecentVictims {
 fn mean_permille(pools: &[RecentVictims], pages_per_group: u32) -> u32 {
     let kept = || pools.iter().map(|RecentVictims(valid, seen)| &valid[..VICTIMS_KEPT.min(*seen as usize)]);
     let sum: u64 = kept().flatten().map(|&valid| u64::from(valid)).sum();
-    let victims: usize = kept().map(<[u16]>::len).sum();
+    let victims: usize = kept().map(<[u32]>::len).sum();
     (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_group))) as u32
 }
 
