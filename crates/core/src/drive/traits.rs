@@ -52,6 +52,7 @@ impl Traits {
         };
         let raid = RaidTraits {
             plans_reads: stripes && design.read_plan.active(),
+            asked_again: design.read_plan.asked_again(),
             levels_wear: stripes && design.wear_level.active(),
             scrubs: design.scrub.pause_ns().is_some(),
         };

@@ -312,8 +312,8 @@ where
         self.set_urgent(pool, false);
         for plane in self.up.ftl.tables.planes_of(pool) {
             // A cycle that goes on gives the lock up only when its next request stands.
-            let Gc { locks, locks_since, .. } = self.up.ftl.gc.planes[plane as usize];
-            self.up.ftl.gc.planes[plane as usize] = Gc { locks, locks_since, ..Gc::idle() };
+            let Gc { locks, locks_since, plan, .. } = self.up.ftl.gc.planes[plane as usize];
+            self.up.ftl.gc.planes[plane as usize] = Gc { locks, locks_since, plan, ..Gc::idle() };
         }
         self.gc_ends(pool);
         self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way -= 1);

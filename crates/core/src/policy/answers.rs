@@ -151,6 +151,19 @@ pub enum ReadAnswer {
     Reconstruct,
 }
 
+/// When a read that waits for a GC is asked about again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedAgain {
+    /// Never: what was decided when it came stays.
+    Never,
+    /// As a GC starts that locks what it waits for.
+    #[default]
+    Starts,
+    /// Then, and as a GC ends that had locked a page of its stripe.
+    StartsAndEnds,
+}
+
 /// Where a write point is parked in idle time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parking {

@@ -3,7 +3,9 @@
 use crate::device::Device;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::ids::{BlockGroup, BlockIx, DieIx, Lpn, PlaneIx, Pool};
-use crate::policy::answers::{Aligned, Gate, LockPlan, Opens, PairingTraits, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
+use crate::policy::answers::{
+    Aligned, AskedAgain, Gate, LockPlan, Opens, PairingTraits, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer,
+};
 use crate::policy::combination::Combination;
 use crate::policy::thresholds::CycleLevels;
 use crate::policy::view::{BlockedRead, Unplaced, View, WrittenStripe};
@@ -203,12 +205,14 @@ interface! {
 
 interface! {
     /// How is a read served that would wait for a GC, when the rest of its stripe can be read? Asked when the read arrives,
-    /// and again for reads that wait when a GC locks what they wait for.
+    /// and again while it waits if the policy says so.
     trait ReadPlan, dispatch_read_plan {
         /// The answer for a read.
         fn plan(&mut self, _view: View<'_>, _read: &BlockedRead<'_>) -> ReadAnswer [else ReadAnswer::Direct];
         /// Whether it is worth asking at all; then pages must form stripes.
         fn active(&mut self) -> bool [else true];
+        /// When it is asked again about a read that waits.
+        fn asked_again(&mut self) -> AskedAgain [else AskedAgain::Starts];
     }
 }
 

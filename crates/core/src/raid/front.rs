@@ -8,6 +8,7 @@ use crate::flash::op::{OpKind, Owner};
 use crate::flash::upper::Served;
 use crate::ftl::above::{Above, WithFtl};
 use crate::ids::{BlockIx, Pool, Ppn};
+use crate::policy::answers::AskedAgain;
 use crate::raid::state::Raid;
 
 /// The write buffer, stripes and bit errors, below whatever is above them.
@@ -85,7 +86,7 @@ where
     #[inline]
     fn gc_locks(&mut self, pool: Pool) {
         let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
-        if raid.traits.plans_reads {
+        if raid.traits.plans_reads && raid.traits.asked_again != AskedAgain::Never {
             ftl.tables.planes_of(pool).for_each(|plane| self.replan_reads(plane));
         }
     }
@@ -114,6 +115,10 @@ where
 
     #[inline]
     fn gc_ended(&mut self, pool: Pool) {
+        let WithFtl { ftl, up: WithRaid { raid, .. }, .. } = &self.up;
+        if raid.traits.plans_reads && raid.traits.asked_again == AskedAgain::StartsAndEnds {
+            ftl.tables.planes_of(pool).for_each(|plane| self.replan_stripes(plane));
+        }
         self.up.ftl.tables.planes_of(pool).for_each(|plane| self.undefer(plane));
     }
 }

@@ -21,6 +21,7 @@ use crate::raid::front::{Front, WithRaid};
 use crate::raid::job::Job;
 use crate::raid::state::Raid;
 use crate::units::{Ns, bits};
+use std::ops::Range;
 
 /// The other pages of a stripe, and how a reconstruction gets at each: masks of places.
 struct Sources {
@@ -33,6 +34,12 @@ struct Sources {
     planes_count: usize,
     /// Of them those that are behind a GC as well.
     behind: u32,
+}
+
+impl Sources {
+    fn planes(&self) -> &[PlaneIx] {
+        &self.planes[..self.planes_count]
+    }
 }
 
 impl<U> Engine<WithFtl<WithRaid<U>>>
@@ -155,7 +162,7 @@ where
         }
         let (_, members) = self.seen().stripes()?.members(self.stripe_of(target));
         let full_stripe = sources.own.count_ones() + 1 == members;
-        self.is_reconstructed(request, target, &sources.planes[..sources.planes_count], full_stripe).then_some(sources)
+        self.is_reconstructed(request, target, sources.planes(), full_stripe).then_some(sources)
     }
 
     /// Whether the policy has a blocked read reconstructed, with reads of `extra` planes; it notes that it waits otherwise.
@@ -297,17 +304,7 @@ where
     /// A GC has locked all that it must: reads that wait for that are asked about again.
     #[cold]
     pub(super) fn replan_reads(&mut self, plane: PlaneIx) {
-        let g = &self.flash.device.geometry;
-        let die = g.die_of(plane);
-        let per_channel = g.planes() / g.channels;
-        let channel = g.channel_of(die);
-        let planes = match self.up.ftl.gc.of(plane).plan.scope {
-            Scope::Plane => plane..plane + 1,
-            Scope::Die => die * g.planes_per_die..(die + 1) * g.planes_per_die,
-            Scope::Channel => channel * per_channel..(channel + 1) * per_channel,
-            Scope::Controller => 0..g.planes(),
-        };
-        for plane in planes {
+        for plane in self.planes_locked_by(plane) {
             let waiting: Vec<u32> = self.flash.waiting(plane, Class::HostRead).collect();
             for op in waiting {
                 self.replan_waiting(op);
@@ -315,7 +312,38 @@ where
         }
     }
 
-    /// A read that waits is behind a GC now.
+    /// A GC has ended: reads that wait for others are asked about again if it had locked a page of their stripe.
+    #[cold]
+    pub(super) fn replan_stripes(&mut self, plane: PlaneIx) {
+        let (freed, planes) = (self.planes_locked_by(plane), 0..self.flash.device.geometry.planes());
+        for plane in planes.filter(|plane| !freed.contains(plane)) {
+            if !self.flash.is_locked_from(plane) {
+                continue;
+            }
+            let waiting: Vec<u32> = self.flash.waiting(plane, Class::HostRead).collect();
+            for op in waiting {
+                if self.sources(NONE, op).planes().iter().any(|source| freed.contains(source)) {
+                    self.replan_waiting(op);
+                }
+            }
+        }
+    }
+
+    /// The planes that the GC of one locks, or locked while it was under way.
+    fn planes_locked_by(&self, plane: PlaneIx) -> Range<PlaneIx> {
+        let g = &self.flash.device.geometry;
+        let die = g.die_of(plane);
+        let per_channel = g.planes() / g.channels;
+        let channel = g.channel_of(die);
+        match self.up.ftl.gc.of(plane).plan.scope {
+            Scope::Plane => plane..plane + 1,
+            Scope::Die => die * g.planes_per_die..(die + 1) * g.planes_per_die,
+            Scope::Channel => channel * per_channel..(channel + 1) * per_channel,
+            Scope::Controller => 0..g.planes(),
+        }
+    }
+
+    /// A read that waits is behind a GC.
     fn replan_waiting(&mut self, op: u32) {
         let owner = self.flash.ops[op as usize].owner;
         if let Owner::Request(request) = owner {

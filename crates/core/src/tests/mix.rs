@@ -3,7 +3,7 @@
 use super::*;
 use crate::ids::Pool;
 use crate::policy::view::{BlockedRead, Candidate};
-use crate::policy::{GcLock, LockPlan, Order, PageChoice, Parking, Preference, ReadAnswer, ReadPlan, Writer};
+use crate::policy::{AskedAgain, GcLock, LockPlan, Order, PageChoice, Parking, Preference, ReadAnswer, ReadPlan, Writer};
 use crate::techniques::pairing::superpage::GcPrograms;
 use crate::techniques::{DestagePolicy, PageChoicePolicy, ReadPlanPolicy};
 use crate::testkit::over_provisioning;
@@ -528,9 +528,13 @@ impl Mix {
         }
         match stripes.reads {
             0 => {}
-            1 => design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Paper)),
-            2 => design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Release)),
-            3 => design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Greedy)),
+            reads @ 1..=3 => {
+                let rule = [Rule::Paper, Rule::Release, Rule::Greedy][reads as usize - 1];
+                // A rotation that always holds keeps reads from waiting only if GCs that start ask about those that wait already.
+                let choices = if (2..4).contains(&stripes.gate) { 2 } else { 3 };
+                let asked_again = [AskedAgain::Starts, AskedAgain::StartsAndEnds, AskedAgain::Never][(self.seed % choices) as usize];
+                design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(rule).asking_again(asked_again));
+            }
             _ => design.read_plan = ReadPlanPolicy::Custom(Box::new(Wild::new(self.seed, 5))),
         }
         if stripes.tolerant_flush {

@@ -1,6 +1,7 @@
 //! RAIN: stripes on their way to the flash, reads around GCs, and what of both must not mix.
 
 use super::*;
+use crate::policy::AskedAgain;
 use crate::raid::XOR_NS;
 use crate::techniques::destage::gc_tolerant::GcTolerant as TolerantFlush;
 use crate::techniques::place::rain::Rain;
@@ -297,6 +298,41 @@ fn new_pages_wait_until_nobody_reads_the_old_ones() {
     drive.run();
     assert_eq!(drive.mismatch(), None);
     drive.audit().unwrap();
+}
+
+/// A design that reads around GCs, and asks about reads that wait when it is told to.
+fn asking(asked_again: AskedAgain) -> Design {
+    let mut design = design(None, false);
+    design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Greedy).asking_again(asked_again));
+    design
+}
+
+#[test]
+fn a_read_waits_for_the_second_of_two_gcs_unless_it_is_asked_about_as_the_first_ends() {
+    use AskedAgain::{Never, Starts, StartsAndEnds};
+    for (asked_again, end) in [(Never, 500 + GC_NS + READ_NS), (Starts, 500 + GC_NS + READ_NS), (StartsAndEnds, GC_NS + READ_NS + XOR_NS)] {
+        let mut drive = with_gc(asking(asked_again), &[0]);
+        drive.advance(500);
+        begin_gc(&mut drive, 1);
+        let id = drive.at(600, read(4));
+        drive.expect_completion(id, end);
+        let counters = drive.counters().raid;
+        assert_eq!((counters.reads_beyond_parity, counters.reconstructed_after_wait), (1, u64::from(asked_again == StartsAndEnds)));
+        assert!(drive.completion_of(id).gc_blocked);
+        drive.run();
+        assert_eq!(drive.mismatch(), None);
+        drive.audit().unwrap();
+    }
+}
+
+#[test]
+fn a_read_that_is_never_asked_about_again_waits_for_the_gc_that_finds_it() {
+    let mut drive = mapped(asking(AskedAgain::Never));
+    drive.at(0, read(0));
+    begin_gc(&mut drive, 0);
+    let id = drive.at(1, read(3));
+    drive.expect_completion(id, READ_NS + GC_NS + READ_NS);
+    assert_eq!(drive.counters().raid.reconstructed_pages, 0);
 }
 
 #[test]

@@ -9,10 +9,17 @@
 //! - `greedy`: always.
 //! - `release`: always while the GC copies; while it erases, if that lasts longer than all extra reads one after another.
 //!
-//! **Source.** TTFLASH, section 4.3; the third rule is the authors' released simulator's. What "busy" means is a decision: a
+//! A read that waits is asked about again as a GC starts that locks what it waits for (`asked_again`):
+//!
+//! - `never`: it waits to the end, in the queue in which the GC has found it.
+//! - `starts`: a GC that starts finds the reads that wait already.
+//! - `starts_and_ends`: so does one that ends. A read that waited, since two pages of its stripe were behind GCs, then no longer
+//!   waits for the second.
+//!
+//! **Source.** TTFLASH, section 4.3, which does not say when; the third rule is the authors' released simulator's. What "busy" means is a decision: a
 //! channel that carries or is awaited by something, or a plane whose die runs something, since the price contains both.
 //!
-//! **Parameters.** `rule` (default `"paper"`). It needs stripes.
+//! **Parameters.** `rule` (default `"paper"`), `asked_again` (default `"starts"`). It needs stripes.
 //!
 //! **Cost.** Up to N - 1 reads for one. It fails where two pages of a stripe are behind GCs.
 
@@ -37,18 +44,29 @@ pub enum Rule {
 pub struct GcTolerant {
     #[serde(default)]
     rule: Rule,
+    #[serde(default)]
+    asked_again: AskedAgain,
 }
 
 impl GcTolerant {
     /// Reads around GCs by a rule.
     pub fn new(rule: Rule) -> Self {
-        Self { rule }
+        Self { rule, ..Self::default() }
+    }
+
+    /// The same, with reads that wait asked about again at other times.
+    pub fn asking_again(self, asked_again: AskedAgain) -> Self {
+        Self { asked_again, ..self }
     }
 }
 
 impl ReadPlan for GcTolerant {
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         with.needs_stripes("read_plan", "gc_tolerant", faults);
+    }
+
+    fn asked_again(&mut self) -> AskedAgain {
+        self.asked_again
     }
 
     fn plan(&mut self, view: View<'_>, read: &BlockedRead<'_>) -> ReadAnswer {
