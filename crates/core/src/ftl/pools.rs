@@ -89,6 +89,12 @@ impl Tables {
         ppn + 1 == self.range_of(self.first_block(group)).end
     }
 
+    /// The plane with most pages erased.
+    #[cold]
+    pub(crate) fn emptiest_plane(&self) -> PlaneIx {
+        (0..self.geometry.planes()).max_by_key(|&plane| self.free_pages(plane)).expect("a drive has planes")
+    }
+
     /// Erased pages of each plane of a pool: of the one that has the fewest.
     #[inline]
     pub fn free_pages_of(&self, pool: Pool) -> u32 {

@@ -7,7 +7,7 @@
 
 use crate::ftl::durable::{Durable, TORN, UNKNOWN};
 use crate::ftl::{NOT_A_VICTIM, PADDING, PoolTables, Tables};
-use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Pool, Ppn};
+use crate::ids::{BlockIx, Lpn, NONE, Pool, Ppn};
 use crate::stripes::{Place, Stripes};
 use std::collections::VecDeque;
 
@@ -78,12 +78,14 @@ impl Tables {
                 tables.programs = tables.programs.max(of.clock);
             }
         }
-        self.reopen(plane, &partly);
+        self.reopen(&partly);
     }
 
-    /// Blocks that are programmed in part go on as open blocks: at their own write points, those whose own is taken at others, and
+    /// Blocks of a plane that are programmed in part go on as open blocks: at their own write points, those whose own is taken at others, and
     /// what is left over is padded.
-    fn reopen(&mut self, plane: PlaneIx, partly: &[(BlockIx, u8)]) {
+    fn reopen(&mut self, partly: &[(BlockIx, u8)]) {
+        let Some(&(first, _)) = partly.first() else { return };
+        let plane = self.geometry.plane_of(first);
         let (pages, clock) = (self.geometry.pages_per_block, self.clock(self.pool_of(plane)));
         let open = &mut self.planes[plane as usize].open;
         let mut homeless = Vec::new();

@@ -6,7 +6,7 @@ use crate::device::AgeingMethod;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
-use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Pool, Ppn};
+use crate::ids::{DieIx, Lpn, NONE, Pool, Ppn};
 use crate::precondition::common::{Aged, LivePages, Workers, levels_at_start};
 use crate::precondition::planewise::Planewise;
 use crate::precondition::steady;
@@ -191,7 +191,8 @@ where
     fn write_functionally(&mut self, lpn: Lpn, tally: &mut Tally) {
         let (mut pool, mut page) = self.take_drawn(lpn, Claimant::Host);
         if page.is_none() && self.flash.traits.late_bound {
-            let plane = self.emptiest_plane();
+            // A run finds a place for a page where there is room; ageing has drawn a plane, which may be full of live pages.
+            let plane = self.up.ftl.tables.emptiest_plane();
             pool = self.up.ftl.tables.pool_of(plane);
             page = self.take_for_ageing(plane, Claimant::Host);
         }
@@ -201,14 +202,6 @@ where
         if self.short_pool(pool, tally.levels.start).is_some() {
             self.collect_cycles_for_ageing(pool, tally);
         }
-    }
-
-    /// The plane of a drive with most pages erased. A run finds a place for a page where there is room; ageing draws a plane, which
-    /// may be full of live pages.
-    #[cold]
-    fn emptiest_plane(&self) -> PlaneIx {
-        let planes = 0..self.flash.device.geometry.planes();
-        planes.max_by_key(|&plane| self.up.ftl.tables.free_pages(plane)).expect("a drive has planes")
     }
 
     /// The pool that is collected next for one that pages have been written to, if there is less erased space than a level.
@@ -294,7 +287,7 @@ where
         to = to.or_else(|| self.take_for_ageing(own, Claimant::Gc));
         if to.is_none() && self.flash.traits.late_bound {
             // Those of other planes have taken its reserve.
-            to = self.take_for_ageing(self.emptiest_plane(), Claimant::Gc);
+            to = self.take_for_ageing(self.up.ftl.tables.emptiest_plane(), Claimant::Gc);
         }
         to.expect("GC always has its reserved block")
     }

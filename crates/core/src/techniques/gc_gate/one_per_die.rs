@@ -49,7 +49,6 @@ mod tests {
     use super::*;
     use crate::ftl::{Claimant, Tables};
     use crate::gc::state::GcState;
-    use crate::ids::PlaneIx;
     use crate::testkit::Parts;
     use crate::testkit::tiny_device;
 
@@ -71,7 +70,7 @@ mod tests {
         state.ftl.gc.drain_for_test(0, Pool(0));
         assert_eq!(ask(&state, 1), Gate::Open);
         while state.ftl.tables.erased_groups(Pool(0)) + state.ftl.tables.erased_groups(Pool(1)) > 1 {
-            let plane = PlaneIx::from(state.ftl.tables.erased_groups(Pool(0)) == 0);
+            let plane = u32::from(state.ftl.tables.erased_groups(Pool(0)) == 0);
             state.ftl.tables.take(plane, 0, Claimant::Gc).unwrap();
         }
         assert_eq!(ask(&state, 1), Gate::Closed, "the one erased block is for the GC that drains");
