@@ -92,13 +92,17 @@ impl Room {
     }
 
     /// The thresholds that this drive has room for: those that are wanted, if it can stay at them; else a third and a sixth of the
-    /// spare space. GC is never urgent later than it must be. Those that contradict each other are left as they are.
+    /// spare space. GC is never urgent later than it must be. Equal ones stay equal, those that contradict each other as they are.
     pub fn fit(&self, wanted: Thresholds) -> Thresholds {
-        if wanted.hard >= wanted.soft {
+        if wanted.hard > wanted.soft {
             return wanted;
         }
         let Thresholds { soft, hard } =
             if self.holds(wanted.soft) { wanted } else { Thresholds { soft: self.spare / 3, hard: wanted.hard.min(self.spare / 6) } };
+        if wanted.hard == wanted.soft {
+            let both = soft.max(self.least);
+            return Thresholds { soft: both, hard: both };
+        }
         let hard = hard.max(self.least);
         Thresholds { soft: if soft > hard { soft } else { hard.saturating_add(self.block) }, hard }
     }

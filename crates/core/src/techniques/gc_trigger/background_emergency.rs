@@ -86,7 +86,8 @@ impl BackgroundEmergency {
         let planes = self.planes(&device.geometry);
         let pages = |blocks: u32| blocks.div_ceil(planes).saturating_mul(room.block);
         let wanted = Thresholds { soft: pages(self.background_blocks), hard: pages(self.emergency_blocks) };
-        let used = room.fit(wanted);
+        // As many blocks of a plane contradict each other here, and are refused as they were given.
+        let used = if wanted.soft == wanted.hard { wanted } else { room.fit(wanted) };
         let whole = |pages: u32| pages.div_ceil(room.block).saturating_mul(room.block);
         let used = Thresholds { soft: whole(used.soft), hard: whole(used.hard) };
         let fitted = |key: &'static str, blocks: &mut u32, wanted: u32, used: u32| {

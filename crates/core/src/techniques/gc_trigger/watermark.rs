@@ -6,8 +6,8 @@
 //! **Source.** TTFLASH, section 3: GC starts when used pages exceed "a certain threshold (e.g., 70%)". The hard share is the
 //! one of the authors' released simulator. Cleaning up to a second watermark is that of the SSD extension of DiskSim.
 //!
-//! **Parameters.** `soft_free_percent` (default 30), `hard_free_percent` (default 10): shares of pages that are erased. Soft
-//! must be above hard. `percent_of`: of all `pages` of a plane (default), or of its `spare` ones, which live data, parity, GC's
+//! **Parameters.** `soft_free_percent` (default 30), `hard_free_percent` (default 10): shares of pages that are erased. Hard
+//! may not be above soft; where they are equal, every GC is urgent from its start. `percent_of`: of all `pages` of a plane (default), or of its `spare` ones, which live data, parity, GC's
 //! reserve and open blocks leave on the drive. `soft_free_blocks` and `hard_free_blocks`, instead of the two: their pages in blocks of a plane. `of`: the
 //! pages of the `plane` (default) or of the `die`, whose planes then want a GC together; one without room beyond GC's reserve
 //! wants it urgently by itself. On a drive that has no room for them, the two follow its spare space. `stop_above_blocks` (default
@@ -156,9 +156,9 @@ impl Watermark {
                 return Err(Fault::new("gc_trigger", missing, "is missing; watermarks are both in blocks or both in percent").into());
             }
         };
-        if !(hard < soft && soft < geometry.blocks_per_plane) {
+        if !(hard <= soft && soft < geometry.blocks_per_plane) {
             let fault = Fault::new("gc_trigger", "soft_free_blocks", format!("is {soft} and `hard_free_blocks` {hard}"));
-            let allowed = format!("hard < soft < {}, the blocks of a plane", geometry.blocks_per_plane);
+            let allowed = format!("hard <= soft < {}, the blocks of a plane", geometry.blocks_per_plane);
             return Err(fault.with("gc_trigger", "hard_free_blocks").allowed(allowed).into());
         }
         (self.soft_pages, self.hard_pages) = (geometry.pages_in(soft), geometry.pages_in(hard));
@@ -169,9 +169,9 @@ impl Watermark {
 impl GcTrigger for Watermark {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         let (soft, hard) = (self.soft_free_percent, self.hard_free_percent);
-        if !(soft > hard && hard >= 0.0 && soft < 100.0) {
+        if !(soft >= hard && hard >= 0.0 && soft < 100.0) {
             let fault = Fault::new("gc_trigger", "soft_free_percent", format!("is {soft} and `hard_free_percent` {hard}"));
-            return Err(fault.with("gc_trigger", "hard_free_percent").allowed("0 <= hard < soft < 100").into());
+            return Err(fault.with("gc_trigger", "hard_free_percent").allowed("0 <= hard <= soft < 100").into());
         }
         let held = device.logical_pages().div_ceil(device.geometry.planes().into()) as u32;
         let spare = || self.spare.unwrap_or(device.geometry.pages_per_plane().saturating_sub(held));
@@ -245,6 +245,18 @@ mod tests {
     }
 
     #[test]
+    fn where_both_watermarks_are_equal_every_gc_is_urgent_on_a_drive_with_room_and_without() {
+        let device = tiny_device();
+        for (least, pages) in [(0, 16), (20, 20)] {
+            let room = Room { block: 4, least, plane: 32, spare: 24 };
+            let mut trigger = Watermark::new(50.0, 50.0);
+            let (.., used) = trigger.fit(&room);
+            trigger.prepare(&device).unwrap();
+            assert_eq!((used, trigger.soft_pages, trigger.hard_pages), (Thresholds { soft: pages, hard: pages }, pages, pages));
+        }
+    }
+
+    #[test]
     fn watermarks_in_blocks_take_the_place_of_those_in_percent() {
         let blocks = |text: &str| {
             let mut watermark: Watermark = toml::from_str(text).unwrap();
@@ -255,8 +267,8 @@ mod tests {
         for (text, named) in [
             ("soft_free_blocks = 3", "`hard_free_blocks` is missing"),
             ("hard_free_blocks = 3", "`soft_free_blocks` is missing"),
-            ("soft_free_blocks = 2\nhard_free_blocks = 2", "hard < soft < 8"),
-            ("soft_free_blocks = 8\nhard_free_blocks = 2", "hard < soft < 8"),
+            ("soft_free_blocks = 2\nhard_free_blocks = 3", "hard <= soft < 8"),
+            ("soft_free_blocks = 8\nhard_free_blocks = 2", "hard <= soft < 8"),
         ] {
             let error = blocks(text).unwrap_err();
             assert!(error.to_string().contains(named), "{error}");
@@ -288,6 +300,6 @@ mod tests {
     #[test]
     fn watermarks_out_of_order_are_refused() {
         let error = Watermark::new(10.0, 30.0).prepare(&tiny_device()).unwrap_err();
-        assert!(error.to_string().contains("hard < soft"), "{error}");
+        assert!(error.to_string().contains("hard <= soft"), "{error}");
     }
 }
