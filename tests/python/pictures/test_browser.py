@@ -178,6 +178,29 @@ def test_nothing_overlaps_at_any_width(browser: Any, report: Path, width: int) -
     assert wide <= width
 
 
+def test_all_parts_of_a_page_can_be_gone_to_where_it_is_narrow(
+    browser: Any, tmp_path: Path
+) -> None:
+    # What was measured is one part more.
+    trace = tmp_path / "t.csv"
+    lines = (
+        f"{number * 10_000},h,0,{kind},{number * 4096},4096,2000\n"
+        for number, kind in enumerate(["Read", "Write"] * 250)
+    )
+    trace.write_text("".join(lines))
+    comparison = tinytail.compare(["base"], device="ttflash-small", workload=str(trace))
+    comparison.report(tmp_path / "page.html")
+    width = WIDTHS[0]
+    opened(browser, tmp_path / "page.html", width)
+    found = browser.execute_script(
+        "return [...document.querySelectorAll('nav a')]"
+        ".map(each => [each.textContent, each.getBoundingClientRect().right])"
+    )
+    assert "Measured" in dict(found)
+    assert max(right for _, right in found) <= width
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
 def contrast(browser: Any, selector: str) -> float:
     """How much a text differs from the page behind it, as WCAG counts it."""
     found: float = browser.execute_script(
