@@ -231,7 +231,7 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
 }
 
 /// Everything that takes time of dies and channels.
-pub const EVERYTHING: [TrafficClass; 12] = [
+pub const EVERYTHING: [TrafficClass; 15] = [
     TrafficClass::HostRead,
     TrafficClass::HostProgram,
     TrafficClass::Flush,
@@ -243,6 +243,9 @@ pub const EVERYTHING: [TrafficClass; 12] = [
     TrafficClass::Erase,
     TrafficClass::Background,
     TrafficClass::GcLock,
+    TrafficClass::GcSuspend,
+    TrafficClass::FlushSuspend,
+    TrafficClass::HostProgramSuspend,
     TrafficClass::Suspend,
 ];
 

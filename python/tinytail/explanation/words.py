@@ -218,6 +218,8 @@ class _Describer:
             did.append(f"moved {units.counted(programs, 'page')}")
         if any(cause.endswith("_erase") for cause in causes):
             did.append("erased its block")
+        if "die_gc_suspend" in causes:
+            did.append("was suspended")
         return " and ".join(did) or "locked it"
 
     def _about(self, number: int) -> str:

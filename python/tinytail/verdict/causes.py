@@ -38,6 +38,9 @@ _RESOURCES = ("controller", "channel", "die", "plane", "buffer")
 
 _HOLDERS = {
     "gc_lock": "locked by a GC that waits",
+    "gc_suspend": "suspending an erase or program of GC",
+    "flush_suspend": "suspending a flush",
+    "host_program_suspend": "suspending a host program",
     "suspend": "suspending or resuming",
     "background": "background work",
     "locked_gc_read": "locked by a GC that reads",
@@ -96,6 +99,8 @@ _FAMILIES: dict[str, Family] = {
     "host_read": "host",
     "host_program": "host",
     "flush": "host",
+    "flush_suspend": "host",
+    "host_program_suspend": "host",
     "read_modify_write": "host",
     "parity": "parity",
     "reconstruction": "parity",
@@ -130,6 +135,8 @@ def family(cause: str) -> Family:
     ('gc', 'queue', 'host')
     >>> family("die_erase"), family("controller_gc"), family("die_suspend"), family("new")
     ('gc', 'gc', 'other', 'other')
+    >>> family("die_gc_suspend"), family("die_flush_suspend"), family("buffer_gc_suspend")
+    ('gc', 'host', 'gc')
     """
     if cause in _OWN:
         return "own"
@@ -149,6 +156,7 @@ _GROUPS = {
     "gc_read": "GC reads",
     "gc_program": "GC programs",
     "gc_lock": "GC locks",
+    "gc_suspend": "GC suspension",
     "gc": "GC",
     "erase": "erases",
     "locked_gc_read": "GC reads",
@@ -156,7 +164,9 @@ _GROUPS = {
     "locked_gc_other": "GC locks",
     "host_read": "other reads",
     "host_program": "other writes",
+    "host_program_suspend": "other writes",
     "flush": "flushes",
+    "flush_suspend": "flushes",
     "read_modify_write": "read-modify-writes",
     "parity": "parity",
     "reconstruction": "reconstruction",
@@ -177,8 +187,12 @@ OWN = "own work"
 def group(cause: str) -> str:
     """What a request waited for, whatever resource it waited at; what it did itself is one group.
 
+    The suspension of an operation belongs to whose operation it is.
+
     >>> group("die_gc_program"), group("channel_host_read"), group("array"), group("die_new")
     ('GC programs', 'other reads', 'own work', 'new')
+    >>> group("die_gc_suspend"), group("die_flush_suspend"), group("die_suspend")
+    ('GC suspension', 'flushes', 'suspension')
     >>> group("buffer_gc_program"), group("buffer_assembly"), group("buffer_wait")
     ('GC programs', 'superpage assembly', 'busy write buffer')
     """

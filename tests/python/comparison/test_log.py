@@ -86,7 +86,7 @@ def test_another_reader_finds_what_the_results_say(command: RunCommand, tmp_path
         assert max(columns["latency_ns"][row] for row in reads) == found["read"]["max_us"] * 1000
         causes = [name for name in columns if name.endswith("_ns")][6:]
         assert causes[:2] == ["overhead_wait_ns", "buffer_wait_ns"]
-        assert len(causes) == 56
+        assert len(causes) == 62
         in_host = [columns["host_queue_ns"][row] for row in reads]
         assert [ns > 0 for ns in in_host] == [columns["queue_blocked"][row] for row in reads]
         assert sum(in_host) == found["attribution"]["all_reads"]["host_queue_ns"]

@@ -503,7 +503,7 @@ def test_reads_that_met_an_erase_are_told_from_others(tmp_path: Path) -> None:
         requests=40_000,
         cost_s=1,
         log=True,
-        hit=("die_erase", "die_suspend"),
+        hit=("die_erase", "die_gc_suspend"),
     )
     with Lab(PES, "quick", Store(tmp_path / "kept")) as lab:
         made, kept = lab.probe(probe), lab.probe(probe)

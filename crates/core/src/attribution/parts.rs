@@ -4,7 +4,7 @@ use crate::attribution::trail::{Passage, Passing};
 use crate::ids::PlaneIx;
 use crate::units::Ns;
 
-/// What a die or a channel is busy with. The last two are of dies alone. A channel has more categories: those that follow
+/// What a die or a channel is busy with. The last five are of dies alone. A channel has more categories: those that follow
 /// [`TRAFFIC_CLASSES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -31,12 +31,30 @@ pub enum TrafficClass {
     Background,
     /// Locked by a GC, which waits for something else.
     GcLock,
-    /// Suspending or resuming.
+    /// Suspending or resuming an erase or a program of a GC.
+    GcSuspend,
+    /// The same of a program from the buffer.
+    FlushSuspend,
+    /// The same of a program of the host, without buffer.
+    HostProgramSuspend,
+    /// The same of any other program.
     Suspend,
 }
 
 /// Number of traffic classes.
-pub const TRAFFIC_CLASSES: usize = 12;
+pub const TRAFFIC_CLASSES: usize = 15;
+
+impl TrafficClass {
+    /// What suspending and resuming it counts as: that time belongs to whose operation makes way.
+    pub(crate) fn suspended(self) -> Self {
+        match self {
+            Self::GcRead | Self::GcProgram | Self::Erase => Self::GcSuspend,
+            Self::Flush => Self::FlushSuspend,
+            Self::HostProgram => Self::HostProgramSuspend,
+            _ => Self::Suspend,
+        }
+    }
+}
 
 /// Number of traffic classes of a channel.
 const CHANNEL_TRAFFIC_CLASSES: usize = TrafficClass::GcLock as usize;
@@ -77,6 +95,9 @@ pub const PART_NAMES: [&str; PARTS] = [
     "die_erase",
     "die_background",
     "die_gc_lock",
+    "die_gc_suspend",
+    "die_flush_suspend",
+    "die_host_program_suspend",
     "die_suspend",
     "channel_host_read",
     "channel_host_program",
@@ -104,6 +125,9 @@ pub const PART_NAMES: [&str; PARTS] = [
     "buffer_erase",
     "buffer_background",
     "buffer_gc_lock",
+    "buffer_gc_suspend",
+    "buffer_flush_suspend",
+    "buffer_host_program_suspend",
     "buffer_suspend",
     "buffer_space",
     "buffer_placement",

@@ -2,7 +2,7 @@
 //!
 //! Progress is computed from elapsed time: cutting an operation moves the die's one pending event, and nothing stale is left.
 
-use crate::attribution::parts::{TrafficClass, bits};
+use crate::attribution::parts::bits;
 use crate::flash::Engine;
 use crate::flash::ask::{Keep, Serve, Suspension};
 use crate::flash::die::Phase;
@@ -107,7 +107,8 @@ where
     fn cut(&mut self, die: DieIx, keep: Keep, serve: Serve) {
         let now = self.flash.now;
         let for_free = keep == Keep::ProgressForFree;
-        let suspend_ns = if for_free { 0 } else { self.flash.device.timing.suspend_ns };
+        let traffic = self.flash.ops[self.flash.dies[die as usize].running as usize].traffic.suspended();
+        let suspend_ns = if for_free || self.is_free(traffic) { 0 } else { self.flash.device.timing.suspend_ns };
         let progress = &self.flash.dies[die as usize].progress;
         let step_end = progress.step_end(now, false);
         let mut done = progress.done_at(now);
@@ -137,7 +138,7 @@ where
         state.progress.serve = serve;
         state.progress.ask_at = Ns::MAX;
         state.phase = Phase::Suspending;
-        state.traffic = TrafficClass::Suspend;
+        state.traffic = traffic;
         self.queue.schedule(die as usize, (now + suspend_ns).min(step_end));
     }
 
@@ -232,17 +233,20 @@ where
     pub(super) fn resume(&mut self, die: DieIx) {
         self.settle_die(die);
         self.mark_running(die);
+        let traffic = self.flash.ops[self.flash.dies[die as usize].suspended as usize].traffic.suspended();
+        let is_free = self.is_free(traffic);
         let timing = &self.flash.device.timing;
+        let (resume_ns, verify_ns) = if is_free { (0, 0) } else { (timing.resume_ns, timing.verify_ns) };
         let state = &mut self.flash.dies[die as usize];
         state.running = std::mem::replace(&mut state.suspended, NONE);
         state.part = state.running;
         let op = &mut self.flash.ops[state.running as usize];
-        op.other_traffic = Some(TrafficClass::Suspend);
+        op.other_traffic = Some(traffic);
         state.phase = if op.kind == OpKind::Erase { Phase::Erase } else { Phase::ArrayProgram };
         state.traffic = op.traffic;
         let progress = &mut state.progress;
-        let ramp = if progress.for_free || progress.done.is_multiple_of(progress.step) { 0 } else { timing.resume_ns };
-        let verify = if progress.repeats && state.phase == Phase::Erase { timing.verify_ns } else { 0 };
+        let ramp = if progress.for_free || progress.done.is_multiple_of(progress.step) { 0 } else { resume_ns };
+        let verify = if progress.repeats && state.phase == Phase::Erase { verify_ns } else { 0 };
         progress.started = self.flash.now + ramp + verify;
         self.update_masked(die);
         self.schedule_operation(die);

@@ -123,7 +123,34 @@ fn a_program_can_be_suspended_as_well() {
     let id = drive.at(301, read(0));
     drive.expect_completion(id, 301 + 30 + 111);
     drive.expect_completion(written, 1101 + 30 + 111 + 40);
-    assert_eq!(drive.attribution_of(written).get(DIE + TrafficClass::Suspend as usize), 30 + 111 + 40);
+    assert_eq!(drive.attribution_of(written).get(DIE + TrafficClass::HostProgramSuspend as usize), 30 + 111 + 40);
+}
+
+#[test]
+fn a_wait_for_a_suspension_belongs_to_whose_operation_makes_way() {
+    use TrafficClass::{GcSuspend, HostProgramSuspend};
+    let answer = || SuspendPolicy::Custom(Box::new(Answers(Suspension::Now(Keep::Progress, Serve::UntilNoneWaits))));
+    let suspended = |drive: &TestDrive, id| [GcSuspend, HostProgramSuspend].map(|of| drive.attribution_of(id).get(DIE + of as usize));
+    for (free, suspend_ns, resume_ns) in [(&[][..], 30, 40), (&[HostProgramSuspend], 30, 40), (&[GcSuspend], 0, 0)] {
+        let design = Design { suspend: answer(), ..plain_design(Scope::Plane) };
+        let mut drive = at_the_brink(&one_channel(1, 1), design, 1);
+        drive.make_free(free);
+        drive.at(0, write(0));
+        let id = drive.at(1102 + 500, read(0));
+        drive.expect_completion(id, 1602 + suspend_ns + 111);
+        assert_eq!(suspended(&drive, id), [suspend_ns, 0], "of a GC's erase");
+        drive.run();
+        assert_eq!(drive.counters().gc.took_ns, 1 + 500 + suspend_ns + 111 + resume_ns + 9500);
+    }
+    for (free, suspend_ns) in [(&[][..], 30), (&[GcSuspend], 30), (&[HostProgramSuspend], 0)] {
+        let mut drive = drive(&one_channel(1, 1), Design { suspend: answer(), ..no_gc() });
+        drive.make_free(free);
+        drive.map_functionally([0]);
+        drive.at(0, write(1));
+        let id = drive.at(301, read(0));
+        drive.expect_completion(id, 301 + suspend_ns + 111);
+        assert_eq!(suspended(&drive, id), [0, suspend_ns], "of the host's program");
+    }
 }
 
 /// Suspending for a read that cannot be served, because another die's GC locks the channel, once went on for ever.

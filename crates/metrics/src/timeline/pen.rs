@@ -514,7 +514,9 @@ fn traffic_name(traffic: TrafficClass) -> &'static str {
         TrafficClass::Erase => "erase",
         TrafficClass::Background => "background",
         TrafficClass::GcLock => "locked by GC",
-        TrafficClass::Suspend => "suspending or resuming",
+        TrafficClass::GcSuspend => "suspending GC",
+        TrafficClass::FlushSuspend => "suspending a flush",
+        TrafficClass::HostProgramSuspend | TrafficClass::Suspend => "suspending a program",
     }
 }
 
