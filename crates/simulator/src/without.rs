@@ -26,6 +26,10 @@ pub struct Cause {
 /// What dies and channels do for GC.
 const GC: [TrafficClass; 3] = [TrafficClass::GcRead, TrafficClass::GcProgram, TrafficClass::Erase];
 
+/// What dies do to suspend and resume.
+const SUSPENSION: [TrafficClass; 4] =
+    [TrafficClass::GcSuspend, TrafficClass::FlushSuspend, TrafficClass::HostProgramSuspend, TrafficClass::Suspend];
+
 /// The most commands in the device at a time.
 const QUEUE_DEPTH_MAX: u32 = 65_536;
 
@@ -48,10 +52,7 @@ pub const CAUSES: [Cause; 13] = [
     flash("parity", "programs of parity, reads of old pages for it, and computing it", &[TrafficClass::Parity]),
     flash("reconstruction", "reads that reconstruct a page", &[TrafficClass::Reconstruction]),
     flash("background", "scrubbing and wear levelling", &[TrafficClass::Background]),
-    device("suspend", "suspending and resuming erases and programs", |device| {
-        let timing = &mut device.timing;
-        (timing.suspend_ns, timing.resume_ns, timing.verify_ns) = (0, 0, 0);
-    }),
+    flash("suspend", "suspending and resuming erases and programs", &SUSPENSION),
     device("queue", "waiting in the host: the device takes 65,536 commands at a time", |device| {
         device.host.queue_depth = QUEUE_DEPTH_MAX;
     }),

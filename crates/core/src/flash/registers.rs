@@ -53,8 +53,8 @@ where
         }
         let channel = self.flash.channel_of(die);
         let mut part = self.flash.dies[die as usize].running;
-        let lead = &self.flash.ops[part as usize];
-        if lead.partner == NONE && self.is_free(lead.traffic) {
+        // What takes no time needs no register.
+        if self.parts(part).all(|part| self.is_free(self.flash.ops[part as usize].traffic)) {
             return self.transfer_out(die, part);
         }
         while part != NONE {
