@@ -16,7 +16,7 @@ from tinytail.comparison.view import cause_bars
 from tinytail.explanation import Counterfactual, Explanation
 from tinytail.explanation.ranks import CauseRank, Ranking
 from tinytail.explanation.timelines import RequestTimeline
-from tinytail.explanation.words import ago, lines
+from tinytail.explanation.words import ago, blamed, lines
 from tinytail.terminal.bars import bar
 from tinytail.terminal.table import GAP, wrapped
 from tinytail.verdict.causes import COLOURS, Family, family, human_name, together
@@ -84,7 +84,7 @@ def sentences(explanation: Explanation) -> list[str]:
         wait = f"waited {ago(waited)} in the host and " if waited else ""
         took = f"{wait}took {ago(timeline.latency_ns)}"
         words = [f"{timeline.design}: {timeline.kind} {timeline.id} {took}"]
-        described.append(_sentence(words, main_cause(timeline.parts)))
+        described.append(_sentence(words, main_cause(blamed(timeline))))
     return described
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -74,6 +74,27 @@ def sums(segments: Sequence[TimelineSegment]) -> str:
     return "; ".join(words)
 
 
+def blamed(timeline: RequestTimeline) -> Mapping[str, int]:
+    """Nanoseconds by cause; where it is known whose host reads and writes it waited for, by whose.
+
+    Those of its other pages are `own_other_pages`, those of other requests `other_reads` and
+    `other_writes`.
+    """
+    if timeline.segments is None:
+        return timeline.parts
+    spent: dict[str, int] = {}
+    for segment in timeline.segments:
+        cause = segment.cause
+        others = _OF_OTHERS.get(holder(cause))
+        if others is not None and segment.by_request is not None:
+            cause = "own_other_pages" if segment.by_request == timeline.id else others
+        spent[cause] = spent.get(cause, 0) + segment.duration_ns
+    return spent
+
+
+_OF_OTHERS = {"host_read": "other_reads", "host_program": "other_writes"}
+
+
 def _briefly(causes: Sequence[str]) -> list[str]:
     """Causes in words, without what they all wait for if that is one resource."""
     names = [human_name(cause) for cause in causes]
@@ -84,14 +105,17 @@ def _briefly(causes: Sequence[str]) -> list[str]:
 
 
 def _key(timeline: RequestTimeline, segment: TimelineSegment) -> tuple[Hashable, ...]:
-    """What makes neighbours one line: one GC, other work of one sort, own work."""
+    """What makes neighbours one line: one GC, other work of one sort, own work.
+
+    Work of one sort for the request itself and for others are two.
+    """
     of = family(segment.cause)
     gc = timeline.gc_of(segment)
     if gc is not None or of == "gc":
         return ("gc", segment.plane, gc)
     if of == "own":
         return ("own", segment.plane)
-    return ("wait", segment.plane, holder(segment.cause))
+    return ("wait", segment.plane, holder(segment.cause), segment.by_request == timeline.id)
 
 
 # What requests in the device did while others waited in the host for one of their places.
@@ -174,7 +198,9 @@ class _Describer:
             return words if first.plane is None else f"{words}, at {self._place(first.plane)}"
         others = {segment.by_request for segment in segments} - {None}
         behind = ""
-        if len(others) == 1:
+        if others == {self._timeline.id}:
+            behind = " of its own other pages"
+        elif len(others) == 1:
             behind = f", of request {others.pop()}"
         elif others:
             behind = f", of {len(others)} requests"

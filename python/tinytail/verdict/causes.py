@@ -162,9 +162,10 @@ _GROUPS = {
     "locked_gc_read": "GC reads",
     "locked_gc_program": "GC programs",
     "locked_gc_other": "GC locks",
-    "host_read": "other reads",
-    "host_program": "other writes",
-    "host_program_suspend": "other writes",
+    # A request of several pages waits for its own as well, and its parts do not tell them apart.
+    "host_read": "host reads, own pages too",
+    "host_program": "host writes, own pages too",
+    "host_program_suspend": "host writes, own pages too",
     "flush": "flushes",
     "flush_suspend": "flushes",
     "read_modify_write": "read-modify-writes",
@@ -190,7 +191,7 @@ def group(cause: str) -> str:
     The suspension of an operation belongs to whose operation it is.
 
     >>> group("die_gc_program"), group("channel_host_read"), group("array"), group("die_new")
-    ('GC programs', 'other reads', 'own work', 'new')
+    ('GC programs', 'host reads, own pages too', 'own work', 'new')
     >>> group("die_gc_suspend"), group("die_flush_suspend"), group("die_suspend")
     ('GC suspension', 'flushes', 'suspension')
     >>> group("buffer_gc_program"), group("buffer_assembly"), group("buffer_wait")

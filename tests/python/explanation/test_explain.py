@@ -12,7 +12,7 @@ import resource
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from tinytail.explanation import ranks, words as in_words
 from tinytail.explanation.ranks import count_beyond, rank
 from tinytail.explanation.timelines import RequestTimeline, TimelineSegment
 from tinytail.verdict.causes import family
+from tinytail.verdict.sentences import main_cause
 
 RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")
 DESIGNS = ("base", "ttflash")
@@ -247,6 +248,71 @@ def test_the_command_tells_a_timeline_and_ranks_causes(command: RunCommand, made
     assert max(map(len, outcome.out.splitlines())) <= 80
 
 
+def told(segments: Sequence[TimelineSegment], in_host_ns: int = 0) -> RequestTimeline:
+    """The timeline of read 1, which these segments are."""
+    parts: dict[str, int] = {}
+    for segment in segments:
+        parts[segment.cause] = parts.get(segment.cause, 0) + segment.duration_ns
+    return RequestTimeline(
+        design="base",
+        id=1,
+        kind="read",
+        sector=0,
+        sectors=8,
+        asked_ns=segments[0].from_ns,
+        arrived_ns=segments[0].from_ns,
+        completed_ns=segments[-1].to_ns,
+        latency_ns=segments[-1].to_ns - segments[0].from_ns,
+        host_queue_ns=in_host_ns,
+        gc_blocked=True,
+        queue_blocked=in_host_ns > 0,
+        reconstructed=0,
+        gc_waits=0,
+        gc_waits_forced=0,
+        parts=parts,
+        segments=tuple(segments),
+        gcs=(),
+    )
+
+
+def test_time_is_that_of_the_one_whose_work_was_waited_for() -> None:
+    def segment(
+        from_ns: int, to_ns: int, cause: str, gc: int | None = None, request: int | None = None
+    ) -> TimelineSegment:
+        return TimelineSegment(from_ns, to_ns, cause, 0, 0, gc, None, request)
+
+    suspended = [
+        segment(0, 250, "die_gc_read", gc=7),
+        segment(250, 500, "die_gc_suspend", gc=7),
+        segment(500, 900, "array"),
+    ]
+    # Its own pages and those of another request are one sort of work for two.
+    reads = [
+        segment(900, 1300, "die_host_read", request=1),
+        segment(1300, 1400, "channel_host_read", request=1),
+        segment(1400, 1700, "die_host_read", request=2),
+    ]
+    told_of = told([*suspended, *reads])
+    described = in_words.lines(told_of, Geometry(1, 1, 64))
+    assert [(line.family, line.text) for line in described] == [
+        ("gc", "waited for plane 0 (channel 0, die 0): GC 7 was suspended"),
+        ("own", "own array time, in plane 0 (channel 0, die 0)"),
+        (
+            "host",
+            "waited for plane 0 (channel 0, die 0), busy with host read of its own other pages",
+        ),
+        ("host", "waited for plane 0 (channel 0, die 0), busy with host read, of request 2"),
+    ]
+    spent = in_words.blamed(told_of)
+    assert sum(spent.values()) == told_of.latency_ns
+    assert (spent["own_other_pages"], spent["other_reads"]) == (500, 300)
+    assert main_cause(in_words.blamed(told(suspended))) == "56 % of it GC"
+    assert main_cause(in_words.blamed(told(reads))) == "62 % of it own other pages"
+    # Without an order it is not known whose they were.
+    without_order = replace(told(reads), segments=None)
+    assert main_cause(in_words.blamed(without_order)) == "100 % of it host reads, own pages too"
+
+
 def test_time_in_the_host_is_attributed_and_the_queue_is_a_second_view() -> None:
     def segment(from_ns: int, to_ns: int, cause: str) -> TimelineSegment:
         return TimelineSegment(from_ns, to_ns, cause, 0, None, None, None, None)
@@ -258,27 +324,8 @@ def test_time_in_the_host_is_attributed_and_the_queue_is_a_second_view() -> None
         segment(750, 950, "die_gc_program"),
         segment(950, 1100, "array"),
     )
-    parts = {"die_gc_program": 600, "die_host_read": 150, "die_erase": 100, "array": 150}
-    timeline = RequestTimeline(
-        design="base",
-        id=1,
-        kind="read",
-        sector=0,
-        sectors=8,
-        asked_ns=100,
-        arrived_ns=100,
-        completed_ns=1100,
-        latency_ns=1000,
-        host_queue_ns=650,
-        gc_blocked=True,
-        queue_blocked=True,
-        reconstructed=0,
-        gc_waits=0,
-        gc_waits_forced=0,
-        parts=parts,
-        segments=segments,
-        gcs=(),
-    )
+    timeline = told(segments, in_host_ns=650)
+    parts = timeline.parts
     described = in_words.lines(timeline, Geometry(1, 1, 64))
     spans = [(line.from_ns, line.to_ns, line.family) for line in described]
     assert spans == [

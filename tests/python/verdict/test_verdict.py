@@ -499,5 +499,5 @@ sys.exit(main(sys.argv[1:]))
     assert "\x1b" not in shown
     assert "140 us" in shown
     assert "# GC programs" in shown
-    assert "= other reads" in shown
+    assert "= host reads, own pages too" in shown
     assert max(map(len, shown.splitlines())) <= width
