@@ -3,6 +3,8 @@
 Run it after `make setup`, from the root of the repository:
 
     TINYTAIL_TRACES=../shared/traces .venv/bin/python tools/pictures/demo.py
+
+With `--check` it writes nothing, and fails if the picture is not what the demo prints now.
 """
 
 from __future__ import annotations
@@ -40,11 +42,16 @@ def draw(comparison: tinytail.Comparison) -> str:
 
 
 def main() -> None:
-    """Runs the demo and writes the picture."""
+    """Runs the demo and writes the picture, or checks it."""
     comparison = tinytail.compare(
         ["base", "ttflash", "base+no-gc"], device="ttflash-256g", workload="dtrs"
     )
-    PICTURE.write_text(draw(comparison), "utf-8")
+    drawn = draw(comparison)
+    if sys.argv[1:] == ["--check"]:
+        if drawn != PICTURE.read_text("utf-8"):
+            sys.exit(f"{PICTURE.name} is not what the demo prints now; run this without --check")
+        return
+    PICTURE.write_text(drawn, "utf-8")
     sys.stdout.write(f"{PICTURE.name}: {PICTURE.stat().st_size // 1024} KiB\n")
 
 

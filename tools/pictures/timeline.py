@@ -25,20 +25,30 @@ TraceProcessor = runpy.run_path(str(ROOT / "experiments" / "timeline_in_perfetto
     "TraceProcessor"
 ]
 
-# What is drawn in which colour, by how its name begins; the first that fits. Colours that most eyes
-# tell apart.
-COLOURS = {
-    "host queue": ("waits in the host for a place in the queue", "#bbbbbb"),
-    "channel_locked": ("waits for the channel that a GC locks", "#ee6677"),
-    "channel_gc": ("waits for the channel that a GC locks", "#ee6677"),
-    "held": ("a GC locks the channel", "#aa3377"),
-    "moving": ("a GC moves pages", "#aa3377"),
-    "GC": ("reads and programs of a GC", "#ee6677"),
-    "eras": ("a GC erases", "#ccbb44"),
-    "read": ("reads of the host", "#4477aa"),
-    "program": ("programs from the buffer", "#228833"),
-    "": ("anything else", "#66ccee"),
+# What is drawn as what, by how its name begins; the first that fits.
+MEANINGS = {
+    "host queue": "waits in the host for a place in the queue",
+    "channel_locked": "waits for the channel that a GC locks",
+    "channel_gc": "waits for the channel that a GC locks",
+    "locked": "a GC locks the channel",
+    "moving": "a GC moves pages",
+    "GC": "reads and programs of a GC",
+    "eras": "a GC erases",
+    "read": "reads of the host",
+    "program": "programs from the buffer",
+    "": "anything else",
 }
+# A colour for each meaning; most eyes tell them apart.
+COLOURS = dict(
+    zip(
+        dict.fromkeys(MEANINGS.values()),
+        (
+            *("#bbbbbb", "#ee6677", "#444444", "#aa3377", "#f0a030"),
+            *("#e8d832", "#4477aa", "#228833", "#66ccee"),
+        ),
+        strict=True,
+    )
+)
 MS = 1e6
 
 
@@ -98,7 +108,7 @@ def draw(read: dict[str, Any], rows: list[tuple[str, list[dict[str, Any]]]]) -> 
     for row, (_, slices) in enumerate(rows):
         bars: dict[str, list[tuple[float, float]]] = {}
         for found in slices:
-            key = next(key for key in COLOURS if found["name"].startswith(key))
+            key = next(key for key in MEANINGS if found["name"].startswith(key))
             begin = max(found["ts"], read["ts"]) - read["ts"]
             end = min(found["ts"] + found["dur"], read["ts"] + read["dur"]) - read["ts"]
             spans = bars.setdefault(key, [])
@@ -108,8 +118,8 @@ def draw(read: dict[str, Any], rows: list[tuple[str, list[dict[str, Any]]]]) -> 
             else:
                 spans.append((begin / MS, (end - begin) / MS))
         for key, spans in bars.items():
-            meaning, colour = COLOURS[key]
-            named[meaning] = axes.broken_barh(spans, (row - 0.35, 0.7), color=colour)
+            meaning = MEANINGS[key]
+            named[meaning] = axes.broken_barh(spans, (row - 0.35, 0.7), color=COLOURS[meaning])
     axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.invert_yaxis()
     axes.set_xlim(0, read["dur"] / MS)

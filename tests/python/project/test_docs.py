@@ -6,6 +6,7 @@ import re
 import runpy
 import shlex
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,6 +16,7 @@ import tinytail
 from commands import RunCommand
 from tinytail.cli.config import KINDS
 from tinytail.engine.results import FindingCode
+from tinytail.verdict import causes
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
@@ -155,13 +157,22 @@ def test_types_and_tables_of_options_are_made_from_their_schema() -> None:
     assert made["files"]() == text_of("docs/reference/files.md"), "run tools/keys.py"
 
 
-def test_every_cause_of_latency_is_explained() -> None:
+def part_names() -> set[str]:
+    """The causes that the core attributes latency to."""
     source = text_of("crates/core/src/attribution/parts.rs")
     names = re.search(r"PART_NAMES: \[&str; PARTS\] = \[(.*?)\];", source, re.DOTALL)
     assert names is not None
-    causes = set(re.findall(r'"(\w+)"', names[1]))
-    assert len(causes) > 30
-    assert causes - code_words(text_of("docs/reference/results.md")) == set()
+    return set(re.findall(r'"(\w+)"', names[1]))
+
+
+def test_every_cause_of_latency_is_explained() -> None:
+    assert len(part_names()) > 30
+    assert part_names() - code_words(text_of("docs/reference/results.md")) == set()
+
+
+def test_every_cause_of_latency_has_a_name_of_its_own() -> None:
+    named = {causes.human_name(part) for part in part_names()}
+    assert len(named) == len(part_names())
 
 
 def test_findings_are_ranked_as_the_page_says() -> None:
@@ -247,6 +258,14 @@ def test_the_picture_stands_alone_and_is_small() -> None:
     assert "@font-face" not in picture
     assert "url(http" not in picture
     assert all(design in picture for design in ("base", "ttflash", "base+no-gc"))
+    # Bars have the names that they have now. tools/pictures/demo.py --check compares all.
+    texts = [
+        unescape(text).replace("\xa0", " ") for text in re.findall(r">([^<>]+)</text>", picture)
+    ]
+    shades = [index for index, text in enumerate(texts) if text in set("█▓▒░▞")]
+    named = {texts[index + 1].strip() for index in shades if texts[index + 1].startswith(" ")}
+    assert "GC programs" in named
+    assert named <= {causes.group(part) for part in part_names()}
 
 
 @pytest.mark.parametrize(
