@@ -275,11 +275,8 @@ def cause_bars(
     if not spent:
         return []
     shares = [_shares(ns) for _, ns, _ in spent]
-    names = sorted(
-        {name for each in shares for name in each},
-        key=lambda name: (-max(each.get(name, 0.0) for each in shares), name),
-    )[:GROUPS_MAX]
     families = {causes.group(cause): causes.family(cause) for _, ns, _ in spent for cause in ns}
+    names = _in_order(shares, families)
     lines = _legend(title, names, shares, families, width, unicode=unicode)
     end_width = max(cell_len(end) for _, _, end in spent)
     name_width = max(cell_len(name) for name, _, _ in spent)
@@ -299,6 +296,23 @@ def cause_bars(
         text.append(" " * GAP + right(end, end_width))
         lines.append(text)
     return lines
+
+
+def _in_order(shares: Sequence[dict[str, float]], families: Mapping[str, Family]) -> list[str]:
+    """The largest groups, those of one family beside each other, the largest family first."""
+    size = {name: max(each.get(name, 0.0) for each in shares) for each in shares for name in each}
+    largest = sorted(size, key=lambda name: (-size[name], name))[:GROUPS_MAX]
+
+    def family_size(family: Family) -> float:
+        return max(
+            sum(share for name, share in each.items() if families[name] == family)
+            for each in shares
+        )
+
+    def place(name: str) -> tuple[float, str, float, str]:
+        return -family_size(families[name]), families[name], -size[name], name
+
+    return sorted(largest, key=place)
 
 
 def _legend(

@@ -14,6 +14,7 @@ import tinytail
 from fake_native import FakeNative, Run, result, state
 from tinytail.cli.bench import bench_view
 from tinytail.cli.verify import power_cuts_view
+from tinytail.comparison.view import cause_bars
 from tinytail.power import PowerCutResult, PowerCuts, RecoveryTimes
 
 DESIGNS = ["base", "base+no-gc", "ttflash+t-es+no-gc", "design-a", "design-b", "design-c"]
@@ -215,3 +216,11 @@ def test_states_differ_for_parity_where_designs_with_it_stand_beside_those_witho
     assert comparison.state is not None
     assert "live_percent" not in comparison.state
     assert "parity takes space" in " ".join(comparison.table(100).split())
+
+
+def test_bars_have_what_is_of_one_family_beside_each_other() -> None:
+    spent = {"array": 400, "die_gc_suspend": 300, "die_host_read": 150, "die_gc_read": 151}
+    legend, *_ = cause_bars("mean:", [("base", spent, "1 ms")], 120, unicode=False)
+    names = ("GC suspension", "GC reads", "own work", "host reads, own pages too")
+    places = [legend.plain.index(name) for name in names]
+    assert places == sorted(places)
