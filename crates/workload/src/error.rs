@@ -151,14 +151,14 @@ pub enum WorkloadError {
     },
     /// No format describes the first lines of a trace.
     #[error(
-        "{path}: no known trace format fits its first line, {first_line}; {advice}\
+        "{path}: no known trace format fits its {line}; {advice}\
          The known formats are {formats}; --format chooses one"
     )]
     UnknownFormat {
         /// The file.
         path: String,
-        /// The first line, quoted.
-        first_line: String,
+        /// The first line that is no comment: which it is, and what stands there.
+        line: String,
         /// How its columns could be said, as the end of the sentence, and for the formats that fit it best, what does not fit.
         advice: String,
         /// The names of all formats.

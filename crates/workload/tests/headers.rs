@@ -337,3 +337,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn comments_decide_nothing() {
+    let folder = Folder::new("comments");
+    let (names, rows) = ("time_us|host|op|lba_sectors|sectors", "5|a|R|8|8\n7|b|W|16|8\n");
+    let columns = "time:us,_,op,lba:sectors,len:sectors";
+    let by_name = by("time=time_us:us,op=op,lba=lba_sectors:sectors,len=sectors:sectors");
+    let misspelling = by("time=time_ms:us,op=op,lba=lba_sectors:sectors,len=sectors:sectors");
+    let expected = play(&folder.file("t", rows), &by(columns)).unwrap();
+    for comments in ["", "# a comment\n", "# a dump, of controller 0, in sectors, of 512 bytes, made today\n", "#\n# a, b, c\n#x;y;z\n"] {
+        for mark in ["", "# ", "#"] {
+            let path = folder.file("t", format!("{comments}{mark}{names}\n{rows}# a comment\n"));
+            assert_eq!(play(&path, &by(columns)).as_ref(), Ok(&expected), "{comments}{mark}");
+            assert_eq!(play(&path, &by_name).as_ref(), Ok(&expected), "{comments}{mark}");
+            let refused = message(play(&path, &none()), &folder);
+            assert_eq!(proposed(&refused).as_deref(), Some(columns), "{refused}");
+            // What a message says of a name that is not there is said of the header line.
+            let misspelt = message(play(&path, &misspelling), &folder);
+            assert!(misspelt.contains("found the header time_us, host, op, lba_sectors, sectors"), "{misspelt}");
+        }
+        let path = folder.file("t", format!("{comments}{rows}"));
+        assert_eq!(play(&path, &by(columns)).as_ref(), Ok(&expected), "{comments}");
+    }
+    let refused = message(play(&folder.file("t", "# a comment\n#\nx y\n"), &none()), &folder);
+    assert!(refused.contains("no known trace format fits its line 3, `x y`"), "{refused}");
+}

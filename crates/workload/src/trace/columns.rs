@@ -338,12 +338,17 @@ fn is_lower(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
+/// The place of each role, counted from 0.
+type Places = [Option<usize>; ROLES];
+
 /// Reads lines by a mapping whose units are known.
 pub(super) struct Delimited {
     columns: Option<Columns>,
     time_unit: TimeUnit,
-    /// Known from the first line on: what is between the fields, and the place of each role, counted from 0.
-    found: Option<(Delimiter, [Option<usize>; ROLES])>,
+    /// Known from the first line on that is no comment: what is between the fields, and where each role is.
+    found: Option<(Delimiter, Places)>,
+    /// What a comment before it says, as a header line: where each role is, or which name is not there.
+    commented: Option<Result<Places, Fault>>,
     devices: FxHashMap<String, u32>,
     device_names: Vec<String>,
     /// Requests whose address in bytes is that of no sector.
@@ -358,6 +363,7 @@ impl Delimited {
             columns: settings.columns.as_deref().cloned(),
             time_unit: settings.time_unit.unwrap_or(TimeUnit::Nanoseconds),
             found: None,
+            commented: None,
             devices: FxHashMap::default(),
             device_names: Vec::new(),
             within_sectors: 0,
@@ -365,40 +371,63 @@ impl Delimited {
         }
     }
 
-    /// Finds out, from the first line, what is between fields and where each column is; whether it is a header line.
+    /// Finds out, from the first line that is no comment, what is between fields and where each column is; whether it is a
+    /// header line.
     fn begin(&mut self, line: &str) -> Result<bool, Fault> {
-        // Some write the names of the columns as a comment.
-        let line = line.trim_start_matches('#').trim_start();
+        let commented = self.commented.take();
         let places = self.columns.iter().flat_map(|columns| columns.places.iter().flatten());
-        let wanted = places.map(|place| if let Place::Number(number) = place { *number } else { 2 }).max().unwrap_or(2);
+        let known = commented.iter().flatten().flatten().flatten().map(|index| index + 1);
+        let numbered = places.map(|place| if let Place::Number(number) = place { *number } else { 2 });
+        let wanted = known.chain(numbered).max().unwrap_or(2);
         // A line that is too short has its fault when it is read.
         let delimiter = Delimiter::of(line, wanted).or_else(|| Delimiter::of(line, 2)).unwrap_or(Delimiter::WhiteSpace);
         let names: Vec<&str> = delimiter.split(line).collect();
+        let looks_like_header = names.len() > 1 && looks_like_header(line);
+        let (at, by_name) = match commented {
+            Some(Ok(at)) => (at, false),
+            Some(Err(fault)) if !looks_like_header => return Err(fault),
+            _ => (self.places(&names)?, self.is_by_name()),
+        };
+        let is_number = |role: Role| {
+            let field = at[role as usize].and_then(|index| names.get(index).copied());
+            field.is_some_and(|field| field.starts_with(|letter: char| letter.is_ascii_digit() || letter == '-' || letter == '.'))
+        };
+        self.found = Some((delimiter, at));
+        Ok(by_name || looks_like_header && ![Role::Time, Role::Lba, Role::Len].into_iter().any(is_number))
+    }
+
+    fn is_by_name(&self) -> bool {
+        self.columns.iter().flat_map(|columns| columns.places.iter()).any(|place| matches!(place, Some(Place::Name(_))))
+    }
+
+    /// Where each role is in a line with these names.
+    fn places<N: AsRef<str>>(&self, names: &[N]) -> Result<Places, Fault> {
         let mut at = [None; ROLES];
-        let mut by_name = false;
         for (role, place) in Role::ALL.into_iter().zip(self.columns.iter().flat_map(|columns| columns.places.iter())) {
             at[role as usize] = match place {
                 None => None,
                 Some(Place::Number(number)) => Some(number - 1),
                 Some(Place::Name(wanted)) => {
-                    by_name = true;
-                    Some(
-                        names
-                            .iter()
-                            .position(|name| name.eq_ignore_ascii_case(wanted))
-                            .ok_or_else(|| no_such_column(role, wanted, &names))?,
-                    )
+                    let found = names.iter().position(|name| name.as_ref().eq_ignore_ascii_case(wanted));
+                    Some(found.ok_or_else(|| no_such_column(role, wanted, names))?)
                 }
             };
         }
-        let numbers = [Role::Time, Role::Lba, Role::Len];
-        let is_number = |role: &Role| {
-            let field = at[*role as usize].and_then(|index| names.get(index).copied());
-            field.is_some_and(|field| field.starts_with(|letter: char| letter.is_ascii_digit() || letter == '-' || letter == '.'))
-        };
-        let header = by_name || (names.len() > 1 && !numbers.iter().any(is_number) && looks_like_header(line));
-        self.found = Some((delimiter, at));
-        Ok(header)
+        Ok(at)
+    }
+
+    /// Some write the names of the columns as a comment. It says nothing of what is between the fields of other lines.
+    fn comment(&mut self, line: &str) -> &'static str {
+        if self.found.is_some() || !self.is_by_name() || !looks_like_header(line) {
+            return "comment lines";
+        }
+        let said = self.places(&header_names(line));
+        let is_header = said.is_ok();
+        // The last one is the nearest, and one that has all names is it.
+        if is_header || !matches!(self.commented, Some(Ok(_))) {
+            self.commented = Some(said);
+        }
+        if is_header { "header lines" } else { "comment lines" }
     }
 
     fn column(&self, role: Role) -> Column {
@@ -461,8 +490,9 @@ enum Meaning {
     Nothing,
 }
 
-fn no_such_column(role: Role, wanted: &str, names: &[&str]) -> Fault {
+fn no_such_column<N: AsRef<str>>(role: Role, wanted: &str, names: &[N]) -> Fault {
     const NAMES_MAX: usize = 12;
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let more = if names.len() > NAMES_MAX { ", ..." } else { "" };
     let hint = did_you_mean(wanted, names.iter().copied());
     Fault {
@@ -493,15 +523,15 @@ fn amount(field: &str, unit: Option<AddressUnit>, column: Column) -> Result<Amou
 
 impl Parser for Delimited {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
+        if line.starts_with('#') {
+            return Ok(Parsed::Other(self.comment(line)));
+        }
         if self.found.is_none() {
             let begun = self.begin(line);
             self.is_lost = begun.is_err();
             if begun? {
                 return Ok(Parsed::Other("header lines"));
             }
-        }
-        if line.starts_with('#') {
-            return Ok(Parsed::Other("comment lines"));
         }
         let Some((delimiter, at)) = self.found else { return Ok(Parsed::Other("header lines")) };
         let mut words = [""; ROLES];

@@ -489,9 +489,11 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
 fn unknown_format(path: String, head: &[String]) -> WorkloadError {
     const SAID: usize = 3;
     let settings = Settings { time_unit: None, address_unit: AddressUnit::Sectors, ops: OpCodes::default(), event: None, columns: None };
-    let first_line = head[0].as_str();
-    // The names of columns fit no format.
-    let judged = head.get(1).filter(|_| columns::looks_like_header(first_line)).map_or(first_line, String::as_str);
+    // Comments and the names of columns fit no format.
+    let is_data = |line: &&String| !line.starts_with('#') && !columns::looks_like_header(line);
+    let judged = head.iter().find(is_data).unwrap_or(&head[0]);
+    let shown = head.iter().position(|line| !line.starts_with('#')).unwrap_or(0);
+    let line = if shown == 0 { "first line".into() } else { format!("line {}", shown + 1) };
     let known = || FORMATS.iter().filter(|format| format.name != columns::NAME);
     let mut faults: Vec<_> = known()
         .filter_map(|format| match format.reader {
@@ -515,7 +517,7 @@ fn unknown_format(path: String, head: &[String]) -> WorkloadError {
             reasons.join("; ")
         ),
     };
-    WorkloadError::UnknownFormat { path, first_line: text::quoted(first_line), advice, formats: names.join(", ") }
+    WorkloadError::UnknownFormat { path, line: format!("{line}, {}", text::quoted(&head[shown])), advice, formats: names.join(", ") }
 }
 
 /// What a trace whose units are not known comes to in each unit.

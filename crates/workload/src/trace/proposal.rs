@@ -21,7 +21,10 @@ type Roles = Vec<(Role, Vec<usize>)>;
 
 /// The first lines of a text: what its columns are called, if it has a header line, and the fields of the other lines.
 struct Head<'a> {
-    lines: &'a [String],
+    /// Those that are no comments.
+    lines: Vec<&'a str>,
+    /// Whether the first of them is a header line.
+    has_header: bool,
     titles: Option<Vec<String>>,
     names: Vec<Name>,
     rows: Vec<Vec<&'a str>>,
@@ -29,15 +32,19 @@ struct Head<'a> {
 
 impl<'a> Head<'a> {
     fn of(lines: &'a [String]) -> Option<Self> {
-        let first = lines.first()?;
-        let titles = columns::looks_like_header(first).then(|| columns::header_names(first));
-        let data = lines.iter().skip(usize::from(titles.is_some())).filter(|line| !line.starts_with('#'));
-        let delimiter = Delimiter::of(data.clone().next()?, 3)?;
-        let rows: Vec<Vec<&str>> = data.map(|line| delimiter.split(line).collect()).collect();
+        let (comments, lines): (Vec<&str>, Vec<&str>) = lines.iter().map(String::as_str).partition(|line| line.starts_with('#'));
+        let header = lines.first().copied().filter(|line| columns::looks_like_header(line));
+        let data = &lines[usize::from(header.is_some())..];
+        let delimiter = Delimiter::of(data.first()?, 3)?;
+        let rows: Vec<Vec<&str>> = data.iter().map(|line| delimiter.split(line).collect()).collect();
         let width = rows.iter().map(Vec::len).min().filter(|width| *width >= 3)?;
-        let titles = titles.filter(|titles| titles.len() >= width);
+        // Some write the names of the columns as a comment, after others. A sentence names next to nothing.
+        let named = |titles: &Vec<String>| titles.iter().filter(|title| matches!(header::read(title).is, Is::Role(_))).count();
+        let commented = comments.into_iter().rev().filter(|line| columns::looks_like_header(line)).map(columns::header_names);
+        let titles = header.map(columns::header_names).into_iter().chain(commented.filter(|titles| named(titles) >= 3));
+        let titles = titles.into_iter().find(|titles| titles.len() >= width);
         let name = |index: usize| header::read(titles.as_ref().map_or("", |titles: &Vec<String>| titles[index].as_str()));
-        Some(Self { lines, names: (0..width).map(name).collect(), titles, rows })
+        Some(Self { lines, has_header: header.is_some(), names: (0..width).map(name).collect(), titles, rows })
     }
 
     fn column(&self, index: usize) -> impl Iterator<Item = &'a str> + Clone {
@@ -418,7 +425,7 @@ fn reads(head: &Head<'_>, mapping: &str, ops: &Ops) -> bool {
     };
     let mut parser = Delimited::new(&settings);
     let mut lines = head.lines.iter().map(|line| parser.parse(line).is_ok());
-    let header = head.titles.is_none() || lines.next() == Some(true);
+    let header = !head.has_header || lines.next() == Some(true);
     let (read, refused) = lines.partition::<Vec<bool>, _>(|read| *read);
     header && read.len() > refused.len()
 }

@@ -183,7 +183,7 @@ impl Records {
                 Units::Lines(parser) => match self.input.next_line()? {
                     Some((at, Line::Text(line))) => match parser.parse(line) {
                         // Many write the names of the columns first.
-                        Err(_) if is_first && looks_like_header(line) => (at, Ok(Parsed::Other("header lines"))),
+                        Err(_) if is_first && !parser.is_lost() && looks_like_header(line) => (at, Ok(Parsed::Other("header lines"))),
                         parsed => (at, parsed),
                     },
                     Some((at, Line::Bytes(found))) => (at, Err(no_text(found))),
