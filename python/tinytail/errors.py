@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinytail import _native
@@ -22,6 +27,7 @@ __all__ = [
     "TinytailError",
     "UsageError",
     "WorkloadError",
+    "installation",
     "kind_of",
     "of_kind",
     "suggestion",
@@ -108,3 +114,22 @@ def suggestion(name: str, allowed: Iterable[str]) -> str:
     if nearest:
         return f'; did you mean "{nearest[0]}"?'
     return f"; allowed: {', '.join(allowed)}"
+
+
+def installation(*packages: str) -> str:
+    """What installs packages where this interpreter finds them, as it is typed.
+
+    In a clone whose environment this is, that is `make setup`.
+    """
+    clone = Path(__file__).parents[2]
+    if (clone / "Makefile").is_file() and Path(sys.prefix).resolve() == (clone / ".venv").resolve():
+        return (
+            "make setup" if clone == Path.cwd() else shlex.join(["make", "-C", str(clone), "setup"])
+        )
+    python = sys.executable or "python"
+    # A `pip` in the shell is often that of another interpreter.
+    if find_spec("pip") is not None:
+        return shlex.join([python, "-m", "pip", "install", *packages])
+    if shutil.which("uv") is not None:
+        return shlex.join(["uv", "pip", "install", "--python", python, *packages])
+    return f"{' and '.join(packages)} for {python}, which has no pip"

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath, PositiveOrNone
 from tinytail.engine.arguments import by_name
-from tinytail.errors import UsageError
+from tinytail.errors import UsageError, installation
 from tinytail.files.text import json_text
 from tinytail.inputs import conflicts, libraries
 from tinytail.reproduction import pages, session
@@ -138,7 +138,7 @@ def _list(rows: Chosen, output: JsonOutput | None) -> int:
 
 def _say_what_is_not_drawn(wished: session.Wanted, document: Mapping[str, Any]) -> None:
     if wished.figures is None:
-        print_error("figures need matplotlib: pip install matplotlib")
+        print_error(f"figures need matplotlib; to install: {installation('matplotlib')}")
     elif not document["figures"]:
         stderr().print(
             f"note: nothing was drawn into {wished.figures}: nothing was run of which the papers "

@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from tinytail.errors import RunError, UsageError
+from tinytail.errors import RunError, UsageError, installation
 
 
 def are_there(*names: str) -> bool:
@@ -27,7 +27,7 @@ def require(what: str, *names: str) -> None:
     missing = [name for name in names if not are_there(name)]
     if missing:
         raise UsageError(
-            f"{what} needs {' and '.join(missing)}; to install: pip install {' '.join(missing)}"
+            f"{what} needs {' and '.join(missing)}; to install: {installation(*missing)}"
         )
 
 

@@ -13,6 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from tinytail import units
+from tinytail.errors import installation
 from tinytail.inputs import libraries
 from tinytail.verdict import measurements
 from tinytail.verdict.noise import margin
@@ -138,7 +139,8 @@ def _pictures(comparison: Comparison) -> str:
     if not comparison.results:
         return ""
     if not libraries.are_there("matplotlib"):
-        return "<p>Pictures need matplotlib; to install: pip install matplotlib</p>"
+        remedy = escape(installation("matplotlib"))
+        return f"<p>Pictures need matplotlib; to install: {remedy}</p>"
     from tinytail.pictures import paper
 
     return "".join(f"<div>{svg}</div>" for svg in paper.inline(comparison))

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from tinytail import _native
-from tinytail.errors import ConfigError
+from tinytail.errors import ConfigError, installation
 from tinytail.policies.answers import ask_at, suspend_at_boundary, suspend_now
 from tinytail.policies.policy import Policy
 
@@ -45,8 +45,8 @@ def compiled(policy: Policy, parameters: Mapping[str, Any]) -> int:
             raise ConfigError(f"`{key}` of {policy.name} is compiled and must be a number")
     if find_spec("numba") is None:
         raise ConfigError(
-            f"{policy.name} is compiled by numba, which is missing; to install: pip install "
-            '"tinytail[compiled]". Without compiled=True it runs in plain Python'
+            f"{policy.name} is compiled by numba, which is missing; to install: "
+            f"{installation('numba')}. Without compiled=True it runs in plain Python"
         )
     # What is equal may differ in type, and compiles to something else.
     made = (policy.target, policy.interface, repr(sorted(parameters.items())))

@@ -18,7 +18,14 @@ from tinytail.certification import Plan
 from tinytail.engine import catalog, native
 from tinytail.engine.declared import values
 from tinytail.engine.options import RunOptions, RunSpec, TraceOptions, Transform
-from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
+from tinytail.errors import (
+    ConfigError,
+    TinytailError,
+    UsageError,
+    WorkloadError,
+    installation,
+    suggestion,
+)
 from tinytail.files import toml
 from tinytail.files.regular import open_file
 from tinytail.files.text import WRITTEN_BYTES_MAX, read_text
@@ -79,7 +86,8 @@ class Preparation:
             Unavailable: something that it needs is not there.
         """
         if experiment.log and not libraries.are_there("pyarrow"):
-            raise Unavailable("needs pyarrow to read the log: pip install pyarrow")
+            remedy = installation("pyarrow")
+            raise Unavailable(f"needs pyarrow to read the log; to install: {remedy}")
         workload, options, workload_key = self._workload(experiment)
         runs = []
         for label in experiment.designs:

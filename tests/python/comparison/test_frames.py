@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ import pytest
 import tinytail
 from fake_native import FakeNative, result
 from tinytail.comparison.frames import FRAMES
+from tinytail.errors import installation
 from tinytail.pictures.axes import PLOTS
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
@@ -176,7 +178,9 @@ def test_a_missing_library_is_named_with_what_installs_it(
         "matplotlib": comparison.plot,
     }
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(tinytail.UsageError, match=f"to install: pip install {missing}$"):
+    with pytest.raises(
+        tinytail.UsageError, match=f"to install: {re.escape(installation(missing))}$"
+    ):
         calls[missing]()
 
 

@@ -31,6 +31,7 @@ from tinytail.comparison.read_folder import Geometry
 from tinytail.comparison.run import execute
 from tinytail.engine import catalog, native
 from tinytail.engine.options import RequestTimelinesSpec, TraceOptions, Transform
+from tinytail.errors import installation
 from tinytail.explanation import ranks, words as in_words
 from tinytail.explanation.ranks import count_beyond, rank
 from tinytail.explanation.timelines import RequestTimeline, TimelineSegment
@@ -560,7 +561,7 @@ def test_it_says_what_to_install(
     monkeypatch.setattr("tinytail.inputs.libraries.find_spec", lambda _: None)
     outcome = command("explain", str(made))
     assert outcome.code == 2
-    assert "pip install pyarrow" in outcome.err
+    assert f"to install: {installation('pyarrow')}" in outcome.err
 
 
 def test_what_is_something_else_is_not_replaced(command: RunCommand, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import tinytail
 from fake_native import FakeNative, result
+from tinytail.errors import installation
 from tinytail.verdict.sentences import sentences
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
@@ -86,7 +87,7 @@ def test_it_says_what_pictures_need(
 ) -> None:
     monkeypatch.setattr("tinytail.inputs.libraries.find_spec", lambda _: None)
     page, reader = read(comparison)
-    assert "pip install matplotlib" in reader.text
+    assert f"to install: {installation('matplotlib')}" in reader.text
     assert not pictures(page)
 
 

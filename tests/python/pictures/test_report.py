@@ -16,6 +16,7 @@ from commands import RunCommand
 from fake_native import FakeNative, result, series
 from tinytail.comparison.result import Comparison
 from tinytail.engine.results import ComparedWorkload
+from tinytail.errors import installation
 from tinytail.files.whole import FileOutput
 from tinytail.pictures import data as drawn, page
 
@@ -387,7 +388,7 @@ def test_a_missing_library_is_named_with_what_installs_it(
     outcome = command(*COMPARE, option, str(tmp_path / "out"))
     assert outcome.code == 2
     assert library in outcome.err
-    assert f"pip install {library}" in outcome.err
+    assert f"to install: {installation(library)}" in outcome.err
     assert not native.specs
 
 

@@ -18,7 +18,7 @@ import tinytail
 from commands import RunCommand
 from nbd_client import WRITE, Client
 from tinytail.engine.answers import Served
-from tinytail.errors import ConfigError, RunError, UsageError
+from tinytail.errors import ConfigError, RunError, UsageError, installation
 from tinytail.policies import (
     AT_CHANNEL,
     HARD,
@@ -488,7 +488,7 @@ def test_without_numba_a_compiled_policy_says_what_to_install() -> None:
         text=True,
         check=False,
     )
-    assert 'pip install "tinytail[compiled]"' in done.stderr
+    assert f"to install: {installation('numba')}. Without" in done.stderr
 
 
 def test_a_policy_that_no_file_has_does_not_travel() -> None:

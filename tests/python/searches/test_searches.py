@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import pytest
 
 import tinytail
 from commands import RunCommand, start
-from tinytail.errors import ConfigError, OutputError, RunError, UsageError
+from tinytail.errors import ConfigError, OutputError, RunError, UsageError, installation
 from tinytail.searches import goals, planned, runs
 from tinytail.sweeps import run
 from tinytail.sweeps.file import read_call
@@ -453,7 +454,7 @@ def test_the_picture_has_what_was_found() -> None:
 
 def test_a_library_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tinytail.inputs.libraries.find_spec", lambda _: None)
-    with pytest.raises(UsageError, match="pip install optuna pyarrow"):
+    with pytest.raises(UsageError, match=re.escape(installation("optuna", "pyarrow"))):
         search()
 
 
