@@ -345,3 +345,28 @@ fn a_byte_order_mark_is_skipped_and_noted() {
     let only = folder.file("only.trace", "\u{feff}\n");
     assert!(matches!(Trace::open(&only, &microseconds()), Err(WorkloadError::Empty { .. })));
 }
+
+#[test]
+fn times_of_day_are_read_and_pass_midnight() {
+    let folder = Folder::new("clock");
+    let by = |columns: &str, reorder_ms| TraceOptions { columns: Some(columns.parse().unwrap()), reorder_ms, ..TraceOptions::default() };
+    let columns = |time: &str| format!("{time},op,lba:sectors,len:sectors");
+    let path = folder.file("t", "23:59:59.9,R,8,8\n00:00:00.1,W,16,8\n00:00:00.200000,R,8,8\n");
+    let expected = [read(0, 8, 8), write(200 * MS, 16, 8), read(300 * MS, 8, 8)];
+    for time in ["time:clock", "time"] {
+        assert_eq!(play(&path, &by(&columns(time), None)).unwrap(), expected, "{time}");
+    }
+    for time in ["time:us", "time:iso8601"] {
+        let refused = message(play(&path, &by(&columns(time), None)), &folder);
+        assert!(refused.contains("this one is a time of day, whose unit is called clock (--time-unit, or time:clock)"), "{refused}");
+    }
+    // The unit that a format leaves open may be it, too.
+    let ascii = folder.file("t", "23:59:59.9 0 8 8 1\n00:00:00.1 0 16 8 0\n00:00:00.2 0 8 8 1\n");
+    assert_eq!(play(&ascii, &options(Some(TimeUnit::Clock))).unwrap(), expected);
+    // A line that is late behind midnight is no day ahead.
+    let late = folder.file("t", "23:59:59.9,R,8,8\n00:00:00.2,R,8,8\n23:59:59.95,W,16,8\n00:00:00.3,W,0,8\n");
+    let refused = message(play(&late, &by(&columns("time:clock"), None)), &folder);
+    assert!(refused.contains("line 3, column 1 (time)") && refused.contains("time must not go backwards"), "{refused}");
+    let expected = [read(0, 8, 8), write(50 * MS, 16, 8), read(300 * MS, 8, 8), write(400 * MS, 0, 8)];
+    assert_eq!(play(&late, &by(&columns("time:clock"), Some(250))).unwrap(), expected);
+}

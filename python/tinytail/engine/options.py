@@ -17,7 +17,7 @@ MeanGap = Literal["mean"]
 
 ReadOrWrite = Literal["read", "write"]
 
-TimeUnit = Literal["ns", "100ns", "us", "ms", "s", "iso8601"]
+TimeUnit = Literal["ns", "100ns", "us", "ms", "s", "iso8601", "clock"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

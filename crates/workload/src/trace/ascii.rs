@@ -36,8 +36,8 @@ pub const FORMAT: Format = Format {
 /// Five words of which the first four are numbers: that is no other format's line.
 fn sniff(line: &str) -> bool {
     let number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    fields::columns(line.split_ascii_whitespace(), NAMES)
-        .is_ok_and(|words| (number(words[0]) || iso8601::is_time(words[0])) && words[1..4].iter().all(|word| number(word)))
+    let time = |word: &str| number(word) || iso8601::is_time(word) || iso8601::of_day(word).is_some();
+    fields::columns(line.split_ascii_whitespace(), NAMES).is_ok_and(|words| time(words[0]) && words[1..4].iter().all(|word| number(word)))
 }
 
 struct Ascii {

@@ -223,7 +223,9 @@ impl FromStr for Columns {
                 Role::Time => unit.parse().map(|unit| columns.time_unit = Some(unit)),
                 Role::Lba => unit.parse().map(|unit| columns.lba_unit = Some(unit)),
                 Role::Len => unit.parse().map(|unit| columns.len_unit = Some(unit)),
-                Role::Latency if unit == TimeUnit::Iso8601.name() => Err("a latency is a number of a unit, such as us".into()),
+                Role::Latency if TimeUnit::WRITTEN_OUT.iter().any(|written_out| unit == written_out.name()) => {
+                    Err("a latency is a number of a unit, such as us".into())
+                }
                 Role::Latency => unit.parse().map(|unit| columns.latency_unit = Some(unit)),
                 Role::Op | Role::Device | Role::Flush => Err(format!("{} has no unit", role.name())),
             };

@@ -126,8 +126,10 @@ pub(crate) fn linux_device_name(device: u32) -> String {
 
 /// A time, as a whole number or a decimal fraction of a unit, in nanoseconds. What is below a nanosecond is cut off.
 pub(crate) fn time_ns(field: &str, unit: TimeUnit, column: Column) -> Result<i128, Fault> {
-    if unit == TimeUnit::Iso8601 {
-        return iso8601::read(field).ok_or_else(|| no_date(field, column));
+    match unit {
+        TimeUnit::Iso8601 => return iso8601::read(field).ok_or_else(|| no_time(field, unit, column)),
+        TimeUnit::Clock => return iso8601::of_day(field).ok_or_else(|| no_time(field, unit, column)),
+        _ => {}
     }
     let bytes = field.as_bytes();
     let (whole, fraction) = match bytes.iter().position(|byte| *byte == b'.') {
@@ -157,22 +159,23 @@ pub(crate) fn latency_ns(field: &str, unit: TimeUnit, column: Column) -> Result<
 }
 
 #[cold]
-fn no_date(field: &str, column: Column) -> Fault {
-    Fault::new(column, field, "a date with a time as in ISO 8601, such as 2024-05-31T23:59:59.25Z")
-}
-
-#[cold]
 fn no_time(field: &str, unit: TimeUnit, column: Column) -> Fault {
     let (whole, fraction) = field.split_once('.').unwrap_or((field, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if digits(whole) && digits(fraction) {
+    if TimeUnit::ALL.contains(&unit) && digits(whole) && digits(fraction) {
         return Fault::new(column, field, "a time below 2^64 units");
     }
-    if iso8601::is_time(field) {
-        let expected = format!("a time in {unit}; this one is as in ISO 8601, whose unit is called iso8601 (--time-unit, or time:iso8601)");
-        return Fault::new(column, field, expected);
-    }
-    Fault::new(column, field, format!("a time in {unit}, 0 or more, such as 12 or 12.5"))
+    let expected = match unit {
+        TimeUnit::Iso8601 => "a date with a time as in ISO 8601, such as 2024-05-31T23:59:59.25Z".into(),
+        TimeUnit::Clock => "a time of day, such as 23:59:59.25".into(),
+        _ => format!("a time in {unit}, 0 or more, such as 12 or 12.5"),
+    };
+    let other = match () {
+        () if iso8601::is_time(field) => "; this one is as in ISO 8601, whose unit is called iso8601 (--time-unit, or time:iso8601)",
+        () if iso8601::of_day(field).is_some() => "; this one is a time of day, whose unit is called clock (--time-unit, or time:clock)",
+        () => "",
+    };
+    Fault::new(column, field, expected + other)
 }
 
 /// An address or a size as it stands in a line.

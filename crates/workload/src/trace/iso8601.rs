@@ -1,5 +1,5 @@
 //! Dates with times as ISO 8601 has them: `2024-05-31T23:59:59.25Z`, also with a space in place of the T, with an offset such as
-//! `+02:00`, and without `-` and `:`. A time without an offset is taken for UTC.
+//! `+02:00`, and without `-` and `:`. A time without an offset is taken for UTC. A time of day stands alone: `23:59:59.25`.
 
 /// Whether it is a date with a time.
 pub(super) fn is_time(field: &str) -> bool {
@@ -32,6 +32,17 @@ pub(super) fn read(field: &str) -> Option<i128> {
     let offset_s = offset(rest.trim_ascii_start())?;
     let seconds = i128::from(days) * 86_400 + i128::from(hour * 3600 + minute * 60 + second) - i128::from(offset_s);
     Some(seconds * 1_000_000_000 + i128::from(fraction_ns))
+}
+
+/// A time of day, in nanoseconds since midnight.
+pub(super) fn of_day(field: &str) -> Option<i128> {
+    let text = field.as_bytes();
+    let (hour, rest) = digits(text, 2).or_else(|| digits(text, 1))?;
+    let (minute, rest) = digits(after(rest, b':', true)?, 2)?;
+    let (second, rest) = digits(after(rest, b':', true)?, 2)?;
+    let (fraction_ns, rest) = fraction(rest)?;
+    let is_one = hour < 24 && minute < 60 && second <= 60 && rest.is_empty();
+    is_one.then(|| i128::from(hour * 3600 + minute * 60 + second) * 1_000_000_000 + i128::from(fraction_ns))
 }
 
 /// The days since 1970 of a date, and what stands behind it.
@@ -129,6 +140,17 @@ mod tests {
     }
 
     #[test]
+    fn a_time_of_day_has_hours_minutes_and_seconds() {
+        assert_eq!(of_day("08:30:00.000157"), Some(30_600 * SECOND + 157_000));
+        assert_eq!((of_day("8:30:00,5"), of_day("23:59:60")), (Some(30_600 * SECOND + SECOND / 2), Some(86_400 * SECOND)));
+        for field in
+            ["", "08:30", "24:00:00", "08:60:00", "08:30:61", "08:30:00Z", "08:30:00.", "008:30:00", "083000", "2024-05-31T08:30:00"]
+        {
+            assert_eq!(of_day(field), None, "{field}");
+        }
+    }
+
+    #[test]
     fn what_is_no_date_with_a_time_is_refused() {
         for field in [
             "",
@@ -173,6 +195,8 @@ mod tests {
         fn any_text_is_read_or_refused(text in any::<String>(), near in "[0-9]{0,5}[-T: .+Z0-9]{0,24}") {
             read(&text);
             read(&near);
+            of_day(&text);
+            of_day(&near);
         }
     }
 }

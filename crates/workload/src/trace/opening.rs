@@ -65,7 +65,7 @@ impl Trace {
         let ops = settling.ops(columns.as_mut())?;
         let event = settling.event()?;
         let time_unit = settling.header(&content, time_unit, address_unit)?;
-        let time_unit = settling.dates(&content, time_unit, columns.as_ref(), &ops)?;
+        let time_unit = settling.written_out(&content, time_unit, columns.as_ref(), &ops)?;
         let timeless = columns.as_ref().is_some_and(|columns| !columns.has_times());
         let untimed = time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() && !timeless;
         let settings = Settings { time_unit, address_unit, ops, event, columns: columns.map(Box::new) };
@@ -101,8 +101,8 @@ impl Trace {
 
 /// The factor by which times in one unit are those in another.
 fn scale_time(from: TimeUnit, to: TimeUnit) -> Option<f64> {
-    let is_date = [from, to].contains(&TimeUnit::Iso8601);
-    (!is_date).then(|| from.ns() as f64 / to.ns() as f64)
+    let are_numbers = [from, to].iter().all(|unit| TimeUnit::ALL.contains(unit));
+    are_numbers.then(|| from.ns() as f64 / to.ns() as f64)
 }
 
 fn sidecar_origin(trace: &Path) -> Result<Option<Origin>, WorkloadError> {
@@ -358,8 +358,8 @@ impl Settling<'_> {
         })
     }
 
-    /// The unit of time, where none is known: none, if times are dates.
-    fn dates(
+    /// The unit of time, where none is known and times say themselves what they are.
+    fn written_out(
         &mut self,
         content: &TraceContent,
         time_unit: Option<TimeUnit>,
@@ -372,21 +372,20 @@ impl Settling<'_> {
         if columns.is_some_and(|columns| !columns.has_times()) {
             return Ok(None);
         }
-        let unit = TimeUnit::Iso8601;
-        let settings = Settings {
-            time_unit: Some(unit),
-            address_unit: AddressUnit::Sectors,
-            ops: ops.clone(),
-            event: None,
-            columns: columns.cloned().map(Box::new),
-        };
-        let mut parser = parser(&settings);
         let (_, lines) = first_lines(content)?;
-        let are_dates = lines.iter().any(|line| matches!(parser.parse(line), Ok(Parsed::Request(_))));
-        if are_dates {
-            self.notes.push(format!("times in {unit}, by their form"));
-        }
-        Ok(are_dates.then_some(unit))
+        let reads = |unit: &TimeUnit| {
+            let mut parser = parser(&Settings {
+                time_unit: Some(*unit),
+                address_unit: AddressUnit::Sectors,
+                ops: ops.clone(),
+                event: None,
+                columns: columns.cloned().map(Box::new),
+            });
+            lines.iter().any(|line| matches!(parser.parse(line), Ok(Parsed::Request(_))))
+        };
+        let unit = TimeUnit::WRITTEN_OUT.into_iter().find(reads);
+        self.notes.extend(unit.map(|unit| format!("times in {unit}, by their form")));
+        Ok(unit)
     }
 
     fn event(&mut self) -> Result<Option<super::Event>, WorkloadError> {

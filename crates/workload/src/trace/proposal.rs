@@ -64,7 +64,9 @@ impl<'a> Head<'a> {
     fn could_be(&self, index: usize, role: Role) -> bool {
         let mut fields = self.column(index);
         match role {
-            Role::Time => fields.all(|field| fields::time_ns(field, TimeUnit::Nanoseconds, NOWHERE).is_ok()) || self.are_dates(index),
+            Role::Time => {
+                fields.all(|field| fields::time_ns(field, TimeUnit::Nanoseconds, NOWHERE).is_ok()) || self.written_out(index).is_some()
+            }
             // A flush has neither.
             Role::Lba | Role::Len => fields.all(|field| field.is_empty() || number(field).is_some()),
             Role::Op => self.ops(index, None).is_some(),
@@ -83,10 +85,16 @@ impl<'a> Head<'a> {
         self.rows.iter().all(date)
     }
 
-    /// Whether what stands in a column are numbers that never fall, and not all the same, or dates.
+    /// The unit of times that say themselves what they are.
+    fn written_out(&self, index: usize) -> Option<TimeUnit> {
+        let are_of_day = || self.column(index).all(|field| iso8601::of_day(field).is_some());
+        if self.are_dates(index) { Some(TimeUnit::Iso8601) } else { are_of_day().then_some(TimeUnit::Clock) }
+    }
+
+    /// Whether what stands in a column are numbers that never fall, and not all the same, or times that are written out.
     fn grows(&self, index: usize) -> bool {
         let numbers: Option<Vec<f64>> = self.column(index).map(|field| field.parse().ok()).collect();
-        self.are_dates(index) || numbers.is_some_and(|numbers| numbers.is_sorted() && numbers.first() < numbers.last())
+        self.written_out(index).is_some() || numbers.is_some_and(|numbers| numbers.is_sorted() && numbers.first() < numbers.last())
     }
 
     /// Whether a column has times without a date, beside one with dates.
@@ -292,8 +300,7 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option
         Some(Unit::Time(unit)) => Some(unit),
         _ => None,
     };
-    let dates = head.are_dates(time).then_some(TimeUnit::Iso8601);
-    let said_time = given.or(dates).or(said_unit(time));
+    let said_time = given.or(head.written_out(time)).or(said_unit(time));
     let nlb = head.names[len].nvme && counts_from_0(&head, len, op, &ops);
     let time_unit = said_time.unwrap_or_else(|| plausible_time_unit(head.column(time)));
     let sectors = Space::Known(AddressUnit::Sectors);
@@ -594,6 +601,10 @@ mod tests {
             (
                 &["when,op,sector,sectors", "2024-05-31T23:59:59Z,R,8,8"],
                 "it can be read with --columns time:iso8601,op,lba:sectors,len:sectors",
+            ),
+            (
+                &["when,op,sector,sectors", "23:59:59.5,R,8,8", "00:00:00.1,W,8,8"],
+                "it can be read with --columns time:clock,op,lba:sectors,len:sectors",
             ),
         ] {
             assert_eq!(proposal(lines).as_deref(), Some(expected));

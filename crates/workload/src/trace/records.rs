@@ -14,7 +14,7 @@ use crate::trace::completions::Completions;
 use crate::trace::faults::{Faults, Sort};
 use crate::trace::fields::Fault;
 use crate::trace::input::{Input, Line};
-use crate::trace::units::OpCodes;
+use crate::trace::units::{OpCodes, TimeUnit};
 use crate::trace::{Format, Parsed, Parser, Reader, Record, Settings};
 
 /// How many requests a late one may stand behind its place. So many are held at most, about 20 MB.
@@ -105,6 +105,8 @@ pub(super) struct Records {
     format: &'static Format,
     limits: Option<TimeLimits>,
     clock: Option<Clock>,
+    /// Where times are those of a day.
+    days: Option<Days>,
     at_beginning: bool,
     completions: Completions,
     read: u64,
@@ -136,6 +138,29 @@ struct Clock {
     latest_ns: i128,
 }
 
+/// Which day times of day are of.
+#[derive(Debug, Default)]
+struct Days {
+    latest_ns: Option<i128>,
+}
+
+impl Days {
+    /// The time since the first midnight of a time of day: that of the latest day so far, of the next if it would be half a day
+    /// before the latest, or of the one before if it would be half a day after it and a midnight has passed.
+    fn since_first_midnight_ns(&mut self, of_day_ns: i128) -> i128 {
+        const DAY_NS: i128 = 86_400_000_000_000;
+        let latest_ns = *self.latest_ns.get_or_insert(of_day_ns);
+        let midnight_ns = latest_ns / DAY_NS * DAY_NS;
+        let time_ns = match midnight_ns + of_day_ns {
+            early_ns if early_ns < latest_ns - DAY_NS / 2 => early_ns + DAY_NS,
+            far_ns if far_ns > latest_ns + DAY_NS / 2 && midnight_ns > 0 => far_ns - DAY_NS,
+            near_ns => near_ns,
+        };
+        self.latest_ns = Some(latest_ns.max(time_ns));
+        time_ns
+    }
+}
+
 impl Records {
     /// Opens a trace; without limits its times are not looked at. Faulty lines are passed over if their `faults` are wanted.
     pub(super) fn open(
@@ -155,6 +180,7 @@ impl Records {
             format,
             limits,
             clock: None,
+            days: (settings.time_unit == Some(TimeUnit::Clock)).then(Days::default),
             at_beginning: true,
             completions: Completions::default(),
             read: 0,
@@ -241,11 +267,14 @@ impl Records {
 
     /// A request that is to be played, checked against those before.
     #[inline]
-    fn request(&mut self, at: Position, record: Record) -> Result<Option<Request>, (Sort, Fault)> {
+    fn request(&mut self, at: Position, mut record: Record) -> Result<Option<Request>, (Sort, Fault)> {
         let Some(kind) = record.op.command() else {
             self.skipped.add("flushes");
             return Ok(None);
         };
+        if let Some(days) = &mut self.days {
+            record.time_ns = days.since_first_midnight_ns(record.time_ns);
+        }
         self.check(&record)?;
         Ok(Some(Request { at, kind, record }))
     }
@@ -424,6 +453,19 @@ impl Ordered {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_day_go_on_behind_midnight() {
+        const HOUR: i128 = 3_600_000_000_000;
+        let mut days = Days::default();
+        let mut passes = |times: &[i128]| times.iter().map(|time| days.since_first_midnight_ns(*time)).collect::<Vec<_>>();
+        // Half a day back is a step back, and a ns more the next day.
+        assert_eq!(passes(&[23 * HOUR, 11 * HOUR, 11 * HOUR - 1]), [23 * HOUR, 11 * HOUR, 35 * HOUR - 1]);
+        // Behind midnight, a late line may be of the day before.
+        assert_eq!(passes(&[11 * HOUR, 23 * HOUR + 1, 23 * HOUR, HOUR]), [35 * HOUR, 23 * HOUR + 1, 47 * HOUR, 49 * HOUR]);
+        // On the first day nothing is of the day before.
+        assert_eq!([HOUR, 14 * HOUR].map(|time| Days { latest_ns: Some(HOUR) }.since_first_midnight_ns(time)), [HOUR, 14 * HOUR]);
+    }
 
     #[test]
     fn what_was_skipped_is_said_in_one_phrase() {

@@ -33,17 +33,23 @@ pub enum TimeUnit {
     /// None: dates with times, as ISO 8601 has them.
     #[serde(rename = "iso8601")]
     Iso8601,
+    /// None: times of day. One that is more than 12 hours before the latest is of the next day.
+    #[serde(rename = "clock")]
+    Clock,
 }
 
 impl TimeUnit {
     /// All units of numbers, shortest first.
     pub const ALL: [Self; 5] = [Self::Nanoseconds, Self::HundredNanoseconds, Self::Microseconds, Self::Milliseconds, Self::Seconds];
 
-    /// Nanoseconds in one unit. Dates have nanoseconds at most.
+    /// Those that are no numbers, but say themselves what they are.
+    pub const WRITTEN_OUT: [Self; 2] = [Self::Iso8601, Self::Clock];
+
+    /// Nanoseconds in one unit. What is written out has nanoseconds at most.
     #[must_use]
     pub fn ns(self) -> u64 {
         match self {
-            Self::Nanoseconds | Self::Iso8601 => 1,
+            Self::Nanoseconds | Self::Iso8601 | Self::Clock => 1,
             Self::HundredNanoseconds => 100,
             Self::Microseconds => 1_000,
             Self::Milliseconds => 1_000_000,
@@ -51,7 +57,7 @@ impl TimeUnit {
         }
     }
 
-    /// How the unit is written: `ns`, `100ns`, `us`, `ms`, `s` or `iso8601`.
+    /// How the unit is written: `ns`, `100ns`, `us`, `ms`, `s`, `iso8601` or `clock`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,6 +67,7 @@ impl TimeUnit {
             Self::Milliseconds => "ms",
             Self::Seconds => "s",
             Self::Iso8601 => "iso8601",
+            Self::Clock => "clock",
         }
     }
 }
@@ -77,9 +84,9 @@ impl FromStr for TimeUnit {
     fn from_str(word: &str) -> Result<Self, String> {
         Self::ALL
             .into_iter()
-            .chain([Self::Iso8601])
+            .chain(Self::WRITTEN_OUT)
             .find(|unit| unit.name() == word)
-            .ok_or_else(|| format!("{} is not a time unit; expected ns, 100ns, us, ms, s or iso8601", text::quoted(word)))
+            .ok_or_else(|| format!("{} is not a time unit; expected ns, 100ns, us, ms, s, iso8601 or clock", text::quoted(word)))
     }
 }
 
@@ -639,10 +646,10 @@ mod tests {
 
     #[test]
     fn units_are_parsed_by_their_names() {
-        for unit in TimeUnit::ALL.into_iter().chain([TimeUnit::Iso8601]) {
+        for unit in TimeUnit::ALL.into_iter().chain(TimeUnit::WRITTEN_OUT) {
             assert_eq!(unit.name().parse(), Ok(unit));
         }
-        assert!("usec".parse::<TimeUnit>().unwrap_err().contains("expected ns, 100ns, us, ms, s or iso8601"));
+        assert!("usec".parse::<TimeUnit>().unwrap_err().contains("expected ns, 100ns, us, ms, s, iso8601 or clock"));
         for unit in [AddressUnit::Sectors, AddressUnit::Bytes, AddressUnit::Kib, AddressUnit::Blocks(4096), AddressUnit::Blocks(1)] {
             assert_eq!(unit.to_string().parse(), Ok(unit));
         }
