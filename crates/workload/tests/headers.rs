@@ -363,3 +363,31 @@ fn comments_decide_nothing() {
     let refused = message(play(&folder.file("t", "# a comment\n#\nx y\n"), &none()), &folder);
     assert!(refused.contains("no known trace format fits its line 3, `x y`"), "{refused}");
 }
+
+#[test]
+fn decimal_commas_and_units_behind_numbers_are_read() {
+    let folder = Folder::new("numbers");
+    let path = folder.file("t", "0,5;R;8;8;12,5us;1,5;2,5\n1,75;W;16;8;1,5ms;1,5;2,5\n");
+    let trace = play(&path, &by("time:ms,op,lba:sectors,len:sectors,latency:us")).unwrap();
+    assert_eq!(trace.iter().map(|arrival| arrival.at).collect::<Vec<_>>(), [0, 1_250_000]);
+    assert_eq!(trace.iter().map(|arrival| arrival.latency_ns).collect::<Vec<_>>(), [Some(12_500), Some(1_500_000)]);
+}
+
+#[test]
+fn all_that_is_wrong_with_a_line_is_told() {
+    let folder = Folder::new("faults");
+    let rows = "1;R;8;8;5\nx;Lesen;8;8;5kb\n2;Lesen;8;0;5\ny;W;-8;8;5\n9;Leeren;;;\n";
+    let refused = message(play(&folder.file("t", rows), &by("time:ms,op,lba:sectors,len:sectors,latency:us")), &folder);
+    for expected in [
+        "4 of its 5 lines are faulty",
+        "line 2 (`x;Lesen;8;8;5kb`), column 1 (time): found `x` (elsewhere `y`), expected a time in ms, 0 or more, such as 12 or 12.5; 2 such lines",
+        "column 2 (op): found `Lesen` (elsewhere `Leeren`)",
+        "3 such lines",
+        "column 5 (latency): found `5kb`",
+        "line 4 (`y;W;-8;8;5`), column 3 (lba): found `-8`",
+    ] {
+        assert!(refused.contains(expected), "{expected}: {refused}");
+    }
+    // What has no data may be a flush, so that nothing is said of its address and size.
+    assert_eq!(refused.matches("\n  line ").count(), 4, "{refused}");
+}

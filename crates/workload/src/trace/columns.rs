@@ -5,12 +5,14 @@
 //! guessed; only the proposal that an error makes has one, and says that it is an assumption.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::fmt;
 use std::str::FromStr;
 use tinytail_config::did_you_mean;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use tinytail_core::units::Ns;
 
 use crate::error::Column;
 use crate::text;
@@ -280,11 +282,14 @@ pub(super) enum Delimiter {
 }
 
 impl Delimiter {
-    const ALL: [Self; 5] = [Self::Letter(','), Self::Letter(';'), Self::Letter('\t'), Self::Letter('|'), Self::WhiteSpace];
+    const LETTERS: [char; 4] = [',', ';', '\t', '|'];
 
-    /// The first one that makes at least so many fields of a line.
+    /// The letter that makes the most fields of a line, and at least so many, or white space if it makes so many. Numbers may
+    /// have commas, and names may have any letter.
     pub(super) fn of(line: &str, fields: usize) -> Option<Self> {
-        Self::ALL.into_iter().find(|delimiter| delimiter.split(line).count() >= fields)
+        let count = |delimiter: &Self| delimiter.split(line).count();
+        let letters = Self::LETTERS.map(Self::Letter).into_iter().filter(|letter| count(letter) >= fields);
+        letters.min_by_key(|letter| Reverse(count(letter))).or(Some(Self::WhiteSpace).filter(|white| count(white) >= fields))
     }
 
     /// The fields, without the white space and the quotation marks around them.
@@ -472,14 +477,73 @@ impl Delimited {
         })
     }
 
+    /// The fields that have roles.
+    #[inline]
+    fn words<'a>(&self, line: &'a str, delimiter: Delimiter, at: Places) -> Result<Words<'a>, Fault> {
+        let mut words = [""; ROLES];
+        let mut count = 0;
+        for field in delimiter.split(line) {
+            for (word, index) in words.iter_mut().zip(at) {
+                if index == Some(count) {
+                    *word = field;
+                }
+            }
+            count += 1;
+        }
+        match Role::ALL.into_iter().find(|role| at[*role as usize].is_some_and(|index| index >= count)) {
+            None => Ok(words),
+            Some(role) => {
+                let expected = format!("at least {} columns", at.into_iter().flatten().max().map_or(1, |index| index + 1));
+                Err(Fault { column: self.column(role), found: fields::END_OF_LINE.into(), expected })
+            }
+        }
+    }
+
+    #[inline]
+    fn time_ns(&self, line: &str, words: &Words<'_>) -> Result<i128, Fault> {
+        let Some((delimiter, at)) = self.found.filter(|(_, at)| at[Role::Time as usize].is_some()) else { return Ok(0) };
+        let field = self.time_field(delimiter, at, line, words[Role::Time as usize]);
+        fields::time_ns(&field, self.time_unit, self.column(Role::Time))
+    }
+
+    /// Whether the column of flushes makes a flush of a request without data.
+    #[inline]
+    fn is_flush(&self, words: &Words<'_>) -> Result<bool, Fault> {
+        Ok(flag(words[Role::Flush as usize], self.column(Role::Flush))? && is_without_data(words))
+    }
+
+    /// The address and the size of a request with data.
+    #[inline]
+    fn amounts<'a>(&self, words: &Words<'a>) -> Result<(Amount<'a>, Amount<'a>), Fault> {
+        let (lba_unit, len_unit) = self.columns.as_ref().map_or((None, None), |columns| (columns.lba_unit, columns.len_unit));
+        let lba = amount(words[Role::Lba as usize], lba_unit, self.column(Role::Lba))?;
+        let mut len = amount(words[Role::Len as usize], len_unit, self.column(Role::Len))?;
+        len.value = len.value.saturating_add(u64::from(self.columns.as_ref().is_some_and(|columns| columns.nlb)));
+        Ok((lba, len))
+    }
+
+    #[inline]
+    fn latency_ns(&self, words: &Words<'_>) -> Result<Option<Ns>, Fault> {
+        let latency = words[Role::Latency as usize];
+        let unit = self.columns.as_ref().and_then(|columns| columns.latency_unit).filter(|_| !latency.is_empty());
+        unit.map(|unit| fields::latency_ns(latency, unit, self.column(Role::Latency))).transpose()
+    }
+
     /// The field with the time. A date may stand in a column of its own before it.
-    fn time_field<'a>(&self, delimiter: Delimiter, line: &'a str, field: &'a str) -> Cow<'a, str> {
+    fn time_field<'a>(&self, delimiter: Delimiter, at: Places, line: &'a str, field: &'a str) -> Cow<'a, str> {
         if self.time_unit != TimeUnit::Iso8601 || !iso8601::is_date(field) {
             return field.into();
         }
-        let at = self.found.and_then(|(_, at)| at[Role::Time as usize]).unwrap_or(0);
-        delimiter.split(line).nth(at + 1).map_or(field.into(), |time| format!("{field}T{time}").into())
+        let index = at[Role::Time as usize].unwrap_or(0);
+        delimiter.split(line).nth(index + 1).map_or(field.into(), |time| format!("{field}T{time}").into())
     }
+}
+
+/// The fields that have roles, by role.
+type Words<'a> = [&'a str; ROLES];
+
+fn is_without_data(words: &Words<'_>) -> bool {
+    matches!(words[Role::Len as usize], "" | "0")
 }
 
 /// What a word in the column of operations means.
@@ -536,53 +600,42 @@ impl Parser for Delimited {
             }
         }
         let Some((delimiter, at)) = self.found else { return Ok(Parsed::Other("header lines")) };
-        let mut words = [""; ROLES];
-        let mut count = 0;
-        for field in delimiter.split(line) {
-            for (word, index) in words.iter_mut().zip(at) {
-                if index == Some(count) {
-                    *word = field;
-                }
-            }
-            count += 1;
-        }
-        if let Some(role) = Role::ALL.into_iter().find(|role| at[*role as usize].is_some_and(|index| index >= count)) {
-            let expected = format!("at least {} columns", at.into_iter().flatten().max().map_or(1, |index| index + 1));
-            return Err(Fault { column: self.column(role), found: fields::END_OF_LINE.into(), expected });
-        }
+        let words = self.words(line, delimiter, at)?;
         let (op, flushes_before) = match self.code(words[Role::Op as usize])? {
             Meaning::Op(op, flushes_before) => (op, flushes_before),
             Meaning::Ignored(place) => return Ok(Parsed::Ignored(place)),
             Meaning::Nothing => return Ok(Parsed::Other("requests other than reads and writes")),
         };
-        let time_ns = match at[Role::Time as usize] {
-            Some(_) => {
-                let field = self.time_field(delimiter, line, words[Role::Time as usize]);
-                fields::time_ns(&field, self.time_unit, self.column(Role::Time))?
-            }
-            None => 0,
-        };
-        let (lba_unit, len_unit) = self.columns.as_ref().map_or((None, None), |columns| (columns.lba_unit, columns.len_unit));
-        let len = words[Role::Len as usize];
+        let time_ns = self.time_ns(line, &words)?;
         // A write with a flush before it is a write.
-        let flushes = (flag(words[Role::Flush as usize], self.column(Role::Flush))? || flushes_before) && matches!(len, "" | "0");
+        let flushes = self.is_flush(&words)? || flushes_before && is_without_data(&words);
         let op = if flushes { Op::Flush } else { op };
-        let (sector, sectors) = match op {
-            // A flush has neither address nor size.
-            Op::Flush => (0, 0),
-            _ => {
-                let lba = amount(words[Role::Lba as usize], lba_unit, self.column(Role::Lba))?;
-                self.within_sectors += u64::from(lba.unit == AddressUnit::Bytes && !lba.value.is_multiple_of(512));
-                let mut len = amount(len, len_unit, self.column(Role::Len))?;
-                len.value = len.value.saturating_add(u64::from(self.columns.as_ref().is_some_and(|columns| columns.nlb)));
-                fields::extent(lba, len)?
-            }
+        // A flush has neither address nor size.
+        let (sector, sectors) = if op == Op::Flush {
+            (0, 0)
+        } else {
+            let (lba, len) = self.amounts(&words)?;
+            self.within_sectors += u64::from(lba.unit == AddressUnit::Bytes && !lba.value.is_multiple_of(512));
+            fields::extent(lba, len)?
         };
-        let latency = words[Role::Latency as usize];
-        let latency_unit = self.columns.as_ref().and_then(|columns| columns.latency_unit).filter(|_| !latency.is_empty());
-        let latency_ns = latency_unit.map(|unit| fields::latency_ns(latency, unit, self.column(Role::Latency))).transpose()?;
+        let latency_ns = self.latency_ns(&words)?;
         let device = if at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
         Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns }))
+    }
+
+    fn faults(&self, line: &str, first: Fault) -> Vec<Fault> {
+        let Some(words) = self.found.and_then(|(delimiter, at)| self.words(line, delimiter, at).ok()) else { return vec![first] };
+        let op = self.code(words[Role::Op as usize]);
+        // What is no known operation and has no data may be a flush.
+        let may_flush = match op {
+            Ok(Meaning::Op(op, flushes_before)) => op == Op::Flush || flushes_before && is_without_data(&words),
+            Ok(Meaning::Ignored(_) | Meaning::Nothing) => return vec![first],
+            Err(_) => is_without_data(&words),
+        };
+        let flush = self.is_flush(&words);
+        let extent =
+            if may_flush || flush == Ok(true) { None } else { self.amounts(&words).and_then(|(lba, len)| fields::extent(lba, len)).err() };
+        [op.err(), self.time_ns(line, &words).err(), flush.err(), extent, self.latency_ns(&words).err()].into_iter().flatten().collect()
     }
 
     fn device_name(&self, device: u32) -> String {

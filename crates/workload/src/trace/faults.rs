@@ -55,12 +55,18 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// A faulty line, or record. `line` is what stands there.
-    pub(super) fn add(&mut self, at: Position, line: Option<&str>, sort: Sort, fault: Fault) {
+    /// A faulty line, or record, and all that is wrong with it. `line` is what stands there.
+    pub(super) fn add(&mut self, at: Position, line: Option<&str>, sort: Sort, found: Vec<Fault>) {
         self.lines += 1;
         if let Sort::Late(late_ns) = sort {
             self.late_ns_max = self.late_ns_max.max(late_ns);
         }
+        for fault in found {
+            self.add_fault(at, line, sort, fault);
+        }
+    }
+
+    fn add_fault(&mut self, at: Position, line: Option<&str>, sort: Sort, fault: Fault) {
         // What is expected of a time names another time.
         let is_as = |kind: &Kind| {
             kind.sort.is_as(sort)

@@ -124,33 +124,47 @@ pub(crate) fn linux_device_name(device: u32) -> String {
     format!("{},{}", device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1))
 }
 
-/// A time, as a whole number or a decimal fraction of a unit, in nanoseconds. What is below a nanosecond is cut off.
+/// A time, as a whole number or a decimal fraction of a unit, behind a point or a comma, in nanoseconds. What is below a
+/// nanosecond is cut off. A number that has its own unit behind it, such as `434us`, is of that.
 pub(crate) fn time_ns(field: &str, unit: TimeUnit, column: Column) -> Result<i128, Fault> {
     match unit {
         TimeUnit::Iso8601 => return iso8601::read(field).ok_or_else(|| no_time(field, unit, column)),
         TimeUnit::Clock => return iso8601::of_day(field).ok_or_else(|| no_time(field, unit, column)),
         _ => {}
     }
+    match number_ns(field, unit) {
+        Some(time_ns) => Ok(time_ns),
+        None => own_unit(field).and_then(|(number, own)| number_ns(number, own)).ok_or_else(|| no_time(field, unit, column)),
+    }
+}
+
+/// The unit that stands behind a number, and the number.
+#[cold]
+pub(crate) fn own_unit(field: &str) -> Option<(&str, TimeUnit)> {
+    let number = field.trim_end_matches(char::is_alphabetic);
+    TimeUnit::of_word(&field[number.len()..].to_lowercase()).map(|unit| (number.trim_end(), unit))
+}
+
+#[inline]
+fn number_ns(field: &str, unit: TimeUnit) -> Option<i128> {
     let bytes = field.as_bytes();
-    let (whole, fraction) = match bytes.iter().position(|byte| *byte == b'.') {
+    let (whole, fraction) = match bytes.iter().position(|byte| matches!(byte, b'.' | b',')) {
         Some(point) => (&bytes[..point], &bytes[point + 1..]),
         None => (bytes, &[][..]),
     };
     let point_without_digits = fraction.is_empty() && whole.len() < bytes.len();
-    let Some(whole_units) = decimal(whole).filter(|_| !whole.is_empty() && !point_without_digits) else {
-        return Err(no_time(field, unit, column));
-    };
+    let whole_units = decimal(whole).filter(|_| !whole.is_empty() && !point_without_digits)?;
     // The unit has nine decimal places at most, so further digits are below a nanosecond.
     let mut place_ns = unit.ns();
     let mut fraction_ns = 0;
     for digit in fraction {
         if !digit.is_ascii_digit() {
-            return Err(no_time(field, unit, column));
+            return None;
         }
         place_ns /= 10;
         fraction_ns += u64::from(digit - b'0') * place_ns;
     }
-    Ok(i128::from(whole_units) * i128::from(unit.ns()) + i128::from(fraction_ns))
+    Some(i128::from(whole_units) * i128::from(unit.ns()) + i128::from(fraction_ns))
 }
 
 /// How long something took.
@@ -160,7 +174,7 @@ pub(crate) fn latency_ns(field: &str, unit: TimeUnit, column: Column) -> Result<
 
 #[cold]
 fn no_time(field: &str, unit: TimeUnit, column: Column) -> Fault {
-    let (whole, fraction) = field.split_once('.').unwrap_or((field, "0"));
+    let (whole, fraction) = field.split_once(['.', ',']).unwrap_or((field, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     if TimeUnit::ALL.contains(&unit) && digits(whole) && digits(fraction) {
         return Fault::new(column, field, "a time below 2^64 units");
@@ -248,6 +262,13 @@ mod tests {
         assert_eq!(time_ns("0.0000000019", TimeUnit::Seconds, TIME), Ok(1));
         assert_eq!(time_ns("1.999", TimeUnit::Nanoseconds, TIME), Ok(1));
         assert_eq!(time_ns("1.99", TimeUnit::HundredNanoseconds, TIME), Ok(199));
+        assert_eq!(time_ns("24,1277", TimeUnit::Milliseconds, TIME), Ok(24_127_700));
+        // A number with its own unit is of that, whatever the others are of.
+        for (field, time) in
+            [("434us", 434_000), ("434 µs", 434_000), ("1.5ms", 1_500_000), ("1,5ms", 1_500_000), ("7ns", 7), ("2s", 2_000_000_000)]
+        {
+            assert_eq!(time_ns(field, TimeUnit::Microseconds, TIME), Ok(time), "{field}");
+        }
         assert_eq!(time_ns("18446744073709551615", TimeUnit::Seconds, TIME), Ok(18_446_744_073_709_551_615_000_000_000));
     }
 
@@ -264,7 +285,25 @@ mod tests {
 
     #[test]
     fn what_is_no_time_is_refused() {
-        for field in ["-1", "1e5", ".5", "5.", "nan", "", "1.2.3", "18446744073709551616", "+1"] {
+        for field in [
+            "-1",
+            "1e5",
+            ".5",
+            "5.",
+            "nan",
+            "",
+            "1.2.3",
+            "1,234.5",
+            "1.234,5",
+            "1,234,567",
+            "5x",
+            "us",
+            "-1us",
+            "5 us us",
+            "5kb",
+            "18446744073709551616",
+            "+1",
+        ] {
             let fault = time_ns(field, TimeUnit::Microseconds, TIME).unwrap_err();
             assert_eq!(fault.column, TIME);
             assert!(fault.found.contains(field));

@@ -99,6 +99,11 @@ pub trait Parser: Send {
     /// Names the column that is not what the format says.
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault>;
 
+    /// All that is wrong with a line that was refused; `first` is what [`Parser::parse`] said.
+    fn faults(&self, _line: &str, first: Fault) -> Vec<Fault> {
+        vec![first]
+    }
+
     /// Whether the fault that was found last keeps every other line from being read.
     fn is_lost(&self) -> bool {
         false

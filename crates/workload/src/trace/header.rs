@@ -89,7 +89,7 @@ enum Word {
 }
 
 use AddressUnit::{Bytes, Kib, Sectors};
-use TimeUnit::{HundredNanoseconds, Microseconds, Milliseconds, Nanoseconds, Seconds};
+use TimeUnit::{Nanoseconds, Seconds};
 use Word::{Code, Count, First, In, Name as Named, Number, Nvme, Offset, One, Other, Read, Short, Unit as Units, Write};
 
 #[rustfmt::skip]
@@ -134,13 +134,6 @@ const WORDS: &[(Word, &[&str])] = &[
     (One(Unit::Space(Bytes)), &["byte"]),
     (Units(Unit::Space(Kib)), &["kib", "kb", "kbytes", "kibibytes", "kilobytes"]),
     (Units(Unit::Sized(1 << 20)), &["mib", "mb", "mbytes", "mebibytes", "megabytes"]),
-    (Units(Unit::Time(Nanoseconds)), &["ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanosecond", "nanoseconds"]),
-    (Units(Unit::Time(HundredNanoseconds)), &["100ns", "filetime"]),
-    (Units(Unit::Time(Microseconds)), &[
-        "us", "µs", "μs", "usec", "usecs", "microsec", "microsecs", "microsecond", "microseconds",
-    ]),
-    (Units(Unit::Time(Milliseconds)), &["ms", "msec", "msecs", "millis", "millisec", "millisecs", "millisecond", "milliseconds"]),
-    (Units(Unit::Time(Seconds)), &["seconds", "second"]),
     (Short(Seconds), &["s", "sec", "secs"]),
     (Number, &["number", "num", "no", "nr", "n", "nb"]),
     (First, &["start", "starting", "first", "begin"]),
@@ -260,8 +253,18 @@ fn read_code(words: &[Word]) -> Option<&'static str> {
 
 fn words(name: &str) -> Vec<Word> {
     let mut found = Vec::new();
-    let chunks = name.split(|letter: char| !letter.is_alphanumeric()).filter(|chunk| !chunk.is_empty());
-    chunks.for_each(|chunk| add_words(chunk, &mut found));
+    let mut chunks = name.split(|letter: char| !letter.is_alphanumeric()).filter(|chunk| !chunk.is_empty()).peekable();
+    while let Some(chunk) = chunks.next() {
+        // A number belongs to the unit behind it, as in `4 KiB`.
+        let is_number = chunk.bytes().all(|byte| byte.is_ascii_digit());
+        match chunks.peek().filter(|_| is_number).and_then(|unit| sized(&format!("{chunk}{}", unit.to_lowercase()))) {
+            Some(word) => {
+                found.push(word);
+                chunks.next();
+            }
+            None => add_words(chunk, &mut found),
+        }
+    }
     found
 }
 
@@ -280,7 +283,8 @@ fn add_words(chunk: &str, found: &mut Vec<Word>) {
 }
 
 fn known(word: &str) -> Option<Word> {
-    WORDS.iter().find_map(|(known, words)| words.contains(&word).then_some(*known)).or_else(|| sized(word))
+    let time = || TimeUnit::of_word(word).map(|unit| Units(Unit::Time(unit)));
+    WORDS.iter().find_map(|(known, words)| words.contains(&word).then_some(*known)).or_else(time).or_else(|| sized(word))
 }
 
 /// A number of bytes that a unit can be, such as `512`, `4k` or `4096B`.
@@ -322,6 +326,7 @@ fn capital(chunk: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use TimeUnit::{HundredNanoseconds, Microseconds, Milliseconds};
 
     fn role(role: Role, unit: Option<Unit>) -> (Is, Option<Unit>) {
         (Is::Role(role), unit)
@@ -367,6 +372,20 @@ mod tests {
                 let said = read(name);
                 assert_eq!((said.is, said.unit), expected, "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn a_number_in_a_name_belongs_to_its_unit() {
+        for (name, unit) in [
+            ("Block (4 KiB)", Unit::Sized(4096)),
+            ("offset [512 bytes]", Unit::Space(Sectors)),
+            ("address (8 K)", Unit::Sized(8192)),
+            ("offset 2 KiB", Unit::Sized(2048)),
+            ("Offset 1 (KiB)", Unit::Space(Kib)),
+            ("Offset 3 KiB", Unit::Space(Kib)),
+        ] {
+            assert_eq!(read(name).unit, Some(unit), "{name}");
         }
     }
 

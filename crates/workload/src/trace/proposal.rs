@@ -91,9 +91,15 @@ impl<'a> Head<'a> {
         if self.are_dates(index) { Some(TimeUnit::Iso8601) } else { are_of_day().then_some(TimeUnit::Clock) }
     }
 
+    /// The unit that stands behind the first number of a column.
+    fn own_unit(&self, index: usize) -> Option<TimeUnit> {
+        self.column(index).find(|field| !field.is_empty()).and_then(fields::own_unit).map(|(_, unit)| unit)
+    }
+
     /// Whether what stands in a column are numbers that never fall, and not all the same, or times that are written out.
     fn grows(&self, index: usize) -> bool {
-        let numbers: Option<Vec<f64>> = self.column(index).map(|field| field.parse().ok()).collect();
+        let time = |field: &str| fields::time_ns(field, TimeUnit::Seconds, NOWHERE).ok();
+        let numbers: Option<Vec<i128>> = self.column(index).map(time).collect();
         self.written_out(index).is_some() || numbers.is_some_and(|numbers| numbers.is_sorted() && numbers.first() < numbers.last())
     }
 
@@ -298,7 +304,7 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option
     };
     let said_unit = |index: usize| match head.names[index].unit {
         Some(Unit::Time(unit)) => Some(unit),
-        _ => None,
+        _ => head.own_unit(index),
     };
     let said_time = given.or(head.written_out(time)).or(said_unit(time));
     let nlb = head.names[len].nvme && counts_from_0(&head, len, op, &ops);
@@ -470,7 +476,8 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
                 at.retain(|index| head.grows(*index));
             }
         }
-        if role == Role::Latency && !matches!(at[..], [index] if head.names[index].unit.is_some()) {
+        let has_unit = |index: usize| head.names[index].unit.is_some() || head.own_unit(index).is_some();
+        if role == Role::Latency && !matches!(at[..], [index] if has_unit(index)) {
             continue;
         }
         let unnamed = |index: &usize| head.names.get(*index).is_some_and(|name| name.is == Is::Unknown && name.unit.is_none());
@@ -513,7 +520,7 @@ fn plausible_address_unit<'a>(mut amounts: impl Iterator<Item = &'a str>) -> Add
 /// Times since 1970, or since the first second of 1601 where Windows counts, have so many digits; others are most often in us.
 fn plausible_time_unit<'a>(mut times: impl Iterator<Item = &'a str>) -> TimeUnit {
     let first = times.next().unwrap_or_default();
-    match (first.contains('.'), first.split('.').next().map_or(0, str::len)) {
+    match (first.contains(['.', ',']), first.split(['.', ',']).next().map_or(0, str::len)) {
         (_, 19) => TimeUnit::Nanoseconds,
         (_, 18) => TimeUnit::HundredNanoseconds,
         (_, 16) => TimeUnit::Microseconds,
@@ -605,6 +612,10 @@ mod tests {
             (
                 &["when,op,sector,sectors", "23:59:59.5,R,8,8", "00:00:00.1,W,8,8"],
                 "it can be read with --columns time:clock,op,lba:sectors,len:sectors",
+            ),
+            (
+                &["time_ms;op;Block (4 KiB);sectors;service", "0,5;R;8;8;434us", "1,25;W;8;8;7us"],
+                "it can be read with --columns time:ms,op,lba:blocks:4096,len:sectors,latency:us",
             ),
         ] {
             assert_eq!(proposal(lines).as_deref(), Some(expected));

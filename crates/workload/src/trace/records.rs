@@ -258,7 +258,11 @@ impl Records {
             Some(faults) if !is_lost => {
                 let is_shown = matches!(self.reader, Units::Lines(_)) && !self.input.last_line().trim_matches('\0').is_empty();
                 let line = is_shown.then(|| self.input.last_line());
-                faults.add(at, line, sort, fault);
+                let found = match (&self.reader, line) {
+                    (Units::Lines(parser), Some(line)) if sort == Sort::Text && fault.column.number > 0 => parser.faults(line, fault),
+                    _ => vec![fault],
+                };
+                faults.add(at, line, sort, found);
                 Ok(())
             }
             _ => Err(self.fault(at, fault)),

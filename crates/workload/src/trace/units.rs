@@ -45,6 +45,18 @@ impl TimeUnit {
     /// Those that are no numbers, but say themselves what they are.
     pub const WRITTEN_OUT: [Self; 2] = [Self::Iso8601, Self::Clock];
 
+    /// The unit of numbers that a word in small letters stands for.
+    pub(super) fn of_word(word: &str) -> Option<Self> {
+        const WORDS: [&[&str]; 5] = [
+            &["ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanosecond", "nanoseconds"],
+            &["100ns", "filetime"],
+            &["us", "µs", "μs", "usec", "usecs", "microsec", "microsecs", "microsecond", "microseconds"],
+            &["ms", "msec", "msecs", "millis", "millisec", "millisecs", "millisecond", "milliseconds"],
+            &["s", "sec", "secs", "seconds", "second"],
+        ];
+        Self::ALL.into_iter().zip(WORDS).find_map(|(unit, words)| words.contains(&word).then_some(unit))
+    }
+
     /// Nanoseconds in one unit. What is written out has nanoseconds at most.
     #[must_use]
     pub fn ns(self) -> u64 {
