@@ -20,7 +20,14 @@ from tinytail.verdict import causes, measurements
 from tinytail.verdict.causes import COLOURS, Family
 from tinytail.verdict.findings import has_ratio, quotient, same, usable_reference
 from tinytail.verdict.noise import margin
-from tinytail.verdict.percentiles import PERCENTILES, Kind, Percentile, headline, latency_of
+from tinytail.verdict.percentiles import (
+    PERCENTILES,
+    Kind,
+    Percentile,
+    headline,
+    latency_of,
+    out_of_reach,
+)
 from tinytail.verdict.sentences import Tone, measured, sentences, warnings
 
 if TYPE_CHECKING:
@@ -75,8 +82,10 @@ def _footer(comparison: Comparison, hidden: int, width: int) -> list[Text]:
     about = f"{comparison.device}, {comparison.workload.name}, {word} {seeds}."
     more = "More: --details" if not hidden else f"{hidden} more and all else: --details"
     lines = wrapped(Text(f"{about} {more}", "dim"), width)
-    note = _device_note(comparison)
-    return lines if note is None else [*wrapped(Text(note, "dim"), width), *lines]
+    deeper = out_of_reach(comparison)
+    notes = [_device_note(comparison), None if deeper is None else f"{deeper}."]
+    said = [line for note in notes if note for line in wrapped(Text(note, "dim"), width)]
+    return [*said, *lines]
 
 
 def _device_note(comparison: Comparison) -> str | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tinytail import units
+
 if TYPE_CHECKING:
-    from tinytail.comparison.result import DesignResult
+    from tinytail.comparison.result import Comparison, DesignResult
     from tinytail.engine.results import AllRequests, Latency, SlowestRequests
 
 Kind = Literal["read", "write"]
@@ -60,6 +63,8 @@ def latencies(*names: str) -> tuple[Percentile, ...]:
 
 
 PERCENTILES = latencies("p50", "p90", "p99", "p99.9", "p99.99", "p99.999")
+# Those that tables show wherever there are requests for them.
+NEXT = latencies("p99.9", "p99.99")
 (P99,) = latencies("p99")
 
 
@@ -121,6 +126,31 @@ def headline(results: Sequence[DesignResult]) -> Headline | None:
     ):
         return Headline("read", reads)
     return None if writes is None else Headline("write", writes)
+
+
+def out_of_reach(comparison: Comparison) -> str | None:
+    """What the next percentile that tables show needs, and what gives it; None if none is next."""
+    judged_by = headline(comparison.results)
+    if judged_by is None or judged_by.percentile.one_in < P99.one_in:
+        return None
+    deeper = [each for each in NEXT if each.one_in > judged_by.percentile.one_in]
+    if not deeper:
+        return None
+    kind, needed = judged_by.kind, SAMPLES_BEYOND * deeper[0].one_in
+    whole = [result for result in comparison.results if not result.partial] or comparison.results
+    fewest = min(whole, key=lambda result: latency_of(result, kind).count)
+    count = latency_of(fewest, kind).count
+    if comparison.workload.input == "synthetic":
+        requests = -(-fewest.throughput.requests * needed // count)
+        remedy = f"--requests {requests} gives them"
+    else:
+        words = shlex.split(comparison.command)
+        repeats = int(words[words.index("--repeat") + 1]) if "--repeat" in words else 1
+        remedy = f"--repeat {-(-repeats * needed // count)} plays so many"
+        if fewest.write_amplification is not None:
+            remedy += ", and writes the same pages again, so that GC finds emptier blocks"
+    many = units.count(needed)
+    return f"{deeper[0].name} needs {many} {kind}s (there are {units.count(count)}); {remedy}"
 
 
 def _same(percent: float, other: float) -> bool:

@@ -10,7 +10,7 @@ from tinytail import units
 from tinytail.verdict import states
 from tinytail.verdict.findings import has_ratio, usable_reference
 from tinytail.verdict.noise import margin
-from tinytail.verdict.percentiles import LATENCIES, Kind, Percentile, latency_of
+from tinytail.verdict.percentiles import LATENCIES, Kind, Percentile, latency_of, out_of_reach
 
 if TYPE_CHECKING:
     from tinytail.comparison.result import Comparison, DesignResult
@@ -245,6 +245,8 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     ]
     if verified:
         known.append(("verified", "reads: " + ", ".join(verified)))
+    deeper = out_of_reach(comparison)
+    known += [("deeper", deeper)] if deeper is not None else []
     known += [("note", note) for note in _notes(comparison.results)]
     stopped = [result.design for result in comparison.results if result.stuck is not None]
     if stopped:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,8 +17,8 @@ from rich.cells import cell_len
 from fake_native import erased, latency, result, shares
 from made_up import compared
 from tinytail.comparison.result import Comparison
-from tinytail.engine.results import DesignError
-from tinytail.verdict.percentiles import PERCENTILES, deepest, headline
+from tinytail.engine.results import DesignError, InputKind
+from tinytail.verdict.percentiles import PERCENTILES, deepest, headline, out_of_reach
 from tinytail.verdict.sentences import sentences, warnings
 
 NAMES = ["base", "ttflash", "base+no-gc", "ttflash+t-es+no-gc", "a/folder/of-some-length/mine"]
@@ -270,6 +271,30 @@ def test_a_run_that_was_interrupted_before_its_first_request_says_only_that() ->
         "ttflash-256g, dtrs, seed 1. More: --details",
     ]
     assert "reads p50" in compared(document, result("ttflash")).verdict(80)
+
+
+def test_a_percentile_that_is_out_of_reach_says_what_gives_it() -> None:
+    def said(reads: int, source: InputKind = "real", words: str = "", **changes: Any) -> str | None:
+        comparison = compared(result(read=few(reads, 140.0), **changes))
+        workload = replace(comparison.workload, input=source)
+        return out_of_reach(
+            replace(comparison, command=f"tinytail compare base{words}", workload=workload)
+        )
+
+    again = ", and writes the same pages again, so that GC finds emptier blocks"
+    needed = "p99.99 needs 100,000 reads (there are 24,852); "
+    assert said(24_852) == f"{needed}--repeat 5 plays so many{again}"
+    assert said(24_852, words=" --repeat 2 --seed 1") == f"{needed}--repeat 9 plays so many{again}"
+    assert said(24_852, write_amplification=None) == f"{needed}--repeat 5 plays so many"
+    assert said(24_852, "synthetic") == f"{needed}--requests 156221 gives them"
+    shallow = said(9_999, write_amplification=None)
+    assert shallow == "p99.9 needs 10,000 reads (there are 9,999); --repeat 2 plays so many"
+    assert (said(999, write=few(0, 1.0)), said(100_000)) == (None, None)
+    comparison = compared(result(read=few(24_852, 140.0)))
+    shown = [" ".join(text.split()) for text in (comparison.verdict(80), comparison.table(80))]
+    assert all(
+        "p99.99 needs 100,000 reads (there are 24,852); --repeat 5" in text for text in shown
+    )
 
 
 def test_an_interval_beyond_a_hundred_percent_gives_no_number() -> None:
