@@ -391,3 +391,60 @@ fn all_that_is_wrong_with_a_line_is_told() {
     // What has no data may be a flush, so that nothing is said of its address and size.
     assert_eq!(refused.matches("\n  line ").count(), 4, "{refused}");
 }
+
+#[test]
+fn sizes_that_count_otherwise_are_doubted() {
+    let folder = Folder::new("nlb");
+    let notes = |len: &str, sizes: &[u64]| {
+        let rows: String = sizes.iter().map(|size| format!("1,R,8,{size}\n")).collect();
+        let trace = Trace::open(&folder.file("t", rows), &by(&format!("time:us,op,lba:sectors,{len}"))).unwrap();
+        trace.notes().iter().filter(|note| note.contains(" as if they were counted from ")).cloned().collect::<Vec<_>>()
+    };
+    let nine = [7, 15, 31, 7, 7, 7, 63, 7, 7];
+    let found = notes("len:sectors", &[&nine[..], &[8]].concat());
+    assert!(found[0].starts_with("9 of its 10 sizes are one less than a multiple of 8 sectors"), "{found:?}");
+    assert!(found[0].ends_with("from 0, as in NVMe; nlb:sectors in --columns reads them so"), "{found:?}");
+    let found = notes("nlb:sectors", &[8, 16, 32]);
+    assert!(found[0].ends_with("from 1; len:sectors in --columns reads them so"), "{found:?}");
+    for (len, sizes) in
+        [("len:sectors", &[&nine[..], &[8, 8]].concat()[..]), ("len:sectors", &[8, 16]), ("nlb:sectors", &[7, 15]), ("len:bytes", &[7, 15])]
+    {
+        assert_eq!(notes(len, sizes), [""; 0], "{len} {sizes:?}");
+    }
+    let refused = message(play(&folder.file("t", "1,R,8,0\n"), &by("time:us,op,lba:sectors,len:sectors")), &folder);
+    assert!(
+        refused.contains("expected a size of 1 or more sectors; sizes that count from 0, as in NVMe, are nlb in place of len"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn units_that_a_header_line_says_otherwise_are_doubted() {
+    let folder = Folder::new("units");
+    let path = folder.file("t", "# a comment\nnr;t [ms];op;Block (4 KiB);size_kb;lat (us);sector\n0;1;R;8;8;5;8\n");
+    let notes = |columns: &str| {
+        let trace = Trace::open(&path, &by(columns)).unwrap();
+        trace.notes().iter().filter(|note| note.starts_with("its header line says ")).cloned().collect::<Vec<_>>()
+    };
+    let said = |number, title, said, name, own| {
+        format!(
+            "its header line says that column {number}, `{title}`, is in {said}, and {name} is read in {own}; {name}:{said} reads it so"
+        )
+    };
+    assert_eq!(notes("_,time:ms,op,lba:blocks:4096,len:kib,latency:us"), [""; 0]);
+    // Blocks of a size that is not said may be anything, and sectors have another name.
+    assert_eq!(notes("time=2:ms,op=3,lba=sector:blocks:512,len=5:kib"), [""; 0]);
+    assert_eq!(
+        notes("_,time:us,op,lba:sectors,len:bytes,latency:ms"),
+        [
+            said(2, "t [ms]", "ms", "time", "us"),
+            said(4, "Block (4 KiB)", "blocks:4096", "lba", "sectors"),
+            said(5, "size_kb", "kib", "len", "bytes"),
+            said(6, "lat (us)", "us", "latency", "ms"),
+        ]
+    );
+    assert_eq!(notes("time=2:ms,op=3,lba=sector:bytes,len=5:kib"), [said(7, "sector", "sectors", "lba", "bytes")]);
+    let others = folder.file("t", "time;op;block;nblocks\n0;R;8;8\n");
+    let trace = Trace::open(&others, &by("time:us,op,lba:blocks:4096,len:bytes")).unwrap();
+    assert!(!trace.notes().iter().any(|note| note.starts_with("its header line ")), "{:?}", trace.notes());
+}

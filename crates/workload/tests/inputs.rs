@@ -120,7 +120,7 @@ fn all_kinds_of_faults_are_told_at_once() {
     let text = message(play(&path, &said(None)), &folder);
     let expected = [
         "t: 9 of its 100 lines are faulty:",
-        "line 8 (`7,R,8,0`), column 4 (len): found `0`, expected a size of 1 or more sectors; 2 such lines",
+        "line 8 (`7,R,8,0`), column 4 (len): found `0`, expected a size of 1 or more sectors; sizes that count from 0, as in NVMe, are nlb in place of len; 2 such lines",
         "line 21 (`20,X,8,8`), column 2 (op): found `X` (elsewhere `Y`), expected a word for read, write",
         "line 31 (`10,R,8,8`), column 1 (time): found a time of 10,000,000 ns, expected no time before",
         "3 such lines",

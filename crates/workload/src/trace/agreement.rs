@@ -70,6 +70,36 @@ pub(super) fn agreement(lines: &[String], format: &'static str, layout: &Layout,
     found
 }
 
+/// What a header line among these first lines says of units otherwise than a mapping that was given, a note for each.
+pub(super) fn doubts(lines: &[String], columns: &Columns, time_unit: Option<TimeUnit>) -> Vec<String> {
+    let Some(titles) = header::titles(lines, 2) else { return Vec::new() };
+    let doubt = |role: Role| {
+        let index = columns.place_under(role, &titles)?;
+        let title = titles.get(index)?;
+        let unit = header::read(title).unit?;
+        let space = |own: Option<AddressUnit>| {
+            let (said, own) = (AddressUnit::of(unit.bytes()?)?, own?);
+            (said.bytes() != own.bytes()).then(|| (said.to_string(), own.to_string()))
+        };
+        let time = |own: Option<TimeUnit>| {
+            let (Unit::Time(said), own) = (unit, own.filter(|own| TimeUnit::ALL.contains(own))?) else { return None };
+            (said != own).then(|| (said.to_string(), own.to_string()))
+        };
+        let (said, own) = match role {
+            Role::Time => time(columns.time_unit.or(time_unit)),
+            Role::Latency => time(columns.latency_unit),
+            Role::Lba => space(columns.lba_unit),
+            Role::Len => space(columns.len_unit),
+            Role::Op | Role::Device | Role::Flush => None,
+        }?;
+        let (number, title, name) = (index + 1, text::quoted(title), role.name());
+        Some(format!(
+            "its header line says that column {number}, {title}, is in {said}, and {name} is read in {own}; {name}:{said} reads it so"
+        ))
+    };
+    Role::ALL.into_iter().filter_map(doubt).collect()
+}
+
 /// One name of a header line, and what the format has in its place.
 struct Said<'a> {
     number: usize,

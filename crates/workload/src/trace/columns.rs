@@ -130,6 +130,14 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// Where a role stands under these titles, counted from 0.
+    pub(super) fn place_under(&self, role: Role, titles: &[String]) -> Option<usize> {
+        match self.places[role as usize].as_ref()? {
+            Place::Number(number) => Some(number - 1),
+            Place::Name(wanted) => titles.iter().position(|title| title.eq_ignore_ascii_case(wanted)),
+        }
+    }
+
     /// Where a role stands in a mapping by numbers, counted from 0.
     pub(super) fn place(&self, role: Role) -> Option<usize> {
         match self.places[role as usize] {
@@ -360,6 +368,9 @@ pub(super) struct Delimited {
     device_names: Vec<String>,
     /// Requests whose address in bytes is that of no sector.
     within_sectors: u64,
+    /// Requests whose size is counted in sectors, and those whose size would be whole pages if it were counted otherwise.
+    sizes: u64,
+    off_by_one: u64,
     /// Whether a column has not been found by its name.
     is_lost: bool,
 }
@@ -374,6 +385,8 @@ impl Delimited {
             devices: FxHashMap::default(),
             device_names: Vec::new(),
             within_sectors: 0,
+            sizes: 0,
+            off_by_one: 0,
             is_lost: false,
         }
     }
@@ -518,8 +531,22 @@ impl Delimited {
         let (lba_unit, len_unit) = self.columns.as_ref().map_or((None, None), |columns| (columns.lba_unit, columns.len_unit));
         let lba = amount(words[Role::Lba as usize], lba_unit, self.column(Role::Lba))?;
         let mut len = amount(words[Role::Len as usize], len_unit, self.column(Role::Len))?;
-        len.value = len.value.saturating_add(u64::from(self.columns.as_ref().is_some_and(|columns| columns.nlb)));
+        len.value = len.value.saturating_add(u64::from(self.is_nlb()));
         Ok((lba, len))
+    }
+
+    #[inline]
+    fn is_nlb(&self) -> bool {
+        self.columns.as_ref().is_some_and(|columns| columns.nlb)
+    }
+
+    /// Says of a size of 0 what it may be.
+    #[cold]
+    fn may_be_nlb(&self, fault: Fault, len: Amount<'_>) -> Fault {
+        let is_it = len.value == 0 && !matches!(len.unit, AddressUnit::Bytes | AddressUnit::Kib);
+        let expected =
+            if is_it { fault.expected + "; sizes that count from 0, as in NVMe, are nlb in place of len" } else { fault.expected };
+        Fault { expected, ..fault }
     }
 
     #[inline]
@@ -616,7 +643,11 @@ impl Parser for Delimited {
         } else {
             let (lba, len) = self.amounts(&words)?;
             self.within_sectors += u64::from(lba.unit == AddressUnit::Bytes && !lba.value.is_multiple_of(512));
-            fields::extent(lba, len)?
+            if len.unit == AddressUnit::Sectors {
+                self.sizes += 1;
+                self.off_by_one += u64::from(len.value % 8 == if self.is_nlb() { 1 } else { 7 });
+            }
+            fields::extent(lba, len).map_err(|fault| self.may_be_nlb(fault, len))?
         };
         let latency_ns = self.latency_ns(&words)?;
         let device = if at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
@@ -633,8 +664,11 @@ impl Parser for Delimited {
             Err(_) => is_without_data(&words),
         };
         let flush = self.is_flush(&words);
-        let extent =
-            if may_flush || flush == Ok(true) { None } else { self.amounts(&words).and_then(|(lba, len)| fields::extent(lba, len)).err() };
+        let extent = if may_flush || flush == Ok(true) {
+            None
+        } else {
+            self.amounts(&words).and_then(|(lba, len)| fields::extent(lba, len).map_err(|fault| self.may_be_nlb(fault, len))).err()
+        };
         [op.err(), self.time_ns(line, &words).err(), flush.err(), extent, self.latency_ns(&words).err()].into_iter().flatten().collect()
     }
 
@@ -650,14 +684,25 @@ impl Parser for Delimited {
         Some(self.column(Role::Time))
     }
 
-    fn note(&self) -> Option<String> {
-        let count = text::grouped(self.within_sectors);
-        (self.within_sectors > 0).then(|| {
+    fn notes(&self) -> Vec<String> {
+        let within_sectors = (self.within_sectors > 0).then(|| {
             format!(
-                "{count} of the addresses are no multiple of 512 bytes, as if they were sectors; requests begin with the whole sector, and \
-                 --columns with lba:sectors reads them so"
+                "{} of the addresses are no multiple of 512 bytes, as if they were sectors; requests begin with the whole sector, and \
+                 --columns with lba:sectors reads them so",
+                text::grouped(self.within_sectors)
             )
-        })
+        });
+        // By chance it is one of eight.
+        let off_by_one = (self.sizes > 0 && self.off_by_one * 10 >= self.sizes * 9).then(|| {
+            let (off, from, word) = if self.is_nlb() { ("more", "1", "len") } else { ("less", "0, as in NVMe", NLB) };
+            format!(
+                "{} of its {} sizes are one {off} than a multiple of 8 sectors, as if they were counted from {from}; {word}:sectors in \
+                 --columns reads them so",
+                text::grouped(self.off_by_one),
+                text::grouped(self.sizes)
+            )
+        });
+        within_sectors.into_iter().chain(off_by_one).collect()
     }
 }
 

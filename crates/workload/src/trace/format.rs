@@ -125,8 +125,8 @@ pub trait Parser: Send {
     }
 
     /// What is to be said of the lines that were read.
-    fn note(&self) -> Option<String> {
-        None
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 

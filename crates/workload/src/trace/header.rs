@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::trace::columns::Role;
+use crate::trace::columns::{self, Role};
 use crate::trace::units::{AddressUnit, TimeUnit};
 
 /// What the name of a column says.
@@ -43,6 +43,17 @@ pub(super) enum Unit {
     Pages,
     /// So many bytes.
     Sized(u64),
+}
+
+impl Unit {
+    /// Its bytes, where the name says them.
+    pub(super) fn bytes(self) -> Option<u64> {
+        match self {
+            Self::Space(unit) => Some(u64::from(unit.bytes())),
+            Self::Sized(bytes) => Some(bytes),
+            Self::Time(_) | Self::Blocks | Self::Pages => None,
+        }
+    }
 }
 
 impl fmt::Display for Unit {
@@ -155,6 +166,16 @@ const OPEN_CAS: [(&str, Is, Option<Unit>); 4] = [
 
 /// What the words that say most say first: `block_size` is a size, `device_offset` an offset.
 const RANKS: [Role; 7] = [Role::Latency, Role::Len, Role::Lba, Role::Time, Role::Op, Role::Device, Role::Flush];
+
+/// What the columns of a text with these first lines are called, if at least so many of them have names.
+pub(super) fn titles(lines: &[String], width: usize) -> Option<Vec<String>> {
+    let (comments, others): (Vec<&String>, Vec<&String>) = lines.iter().partition(|line| line.starts_with('#'));
+    let names = |line: &&String| columns::looks_like_header(line).then(|| columns::header_names(line));
+    // Some write the names of the columns as a comment, after others. A sentence names next to nothing.
+    let named = |titles: &Vec<String>| titles.iter().filter(|title| matches!(read(title).is, Is::Role(_))).count();
+    let commented = comments.iter().rev().filter_map(names).filter(|titles| named(titles) >= 3);
+    others.first().and_then(names).into_iter().chain(commented).find(|titles| titles.len() >= width)
+}
 
 /// What a name of a column says.
 pub(super) fn read(name: &str) -> Name {

@@ -213,10 +213,11 @@ impl Parser for KernelEvents {
         fields::linux_device_name(device)
     }
 
-    fn note(&self) -> Option<String> {
-        (self.lost > 0).then(|| {
+    fn notes(&self) -> Vec<String> {
+        let lost = (self.lost > 0).then(|| {
             format!("the recorder says that it lost {} events; requests and latencies are missing", crate::text::grouped(self.lost))
-        })
+        });
+        lost.into_iter().collect()
     }
 }
 
@@ -284,7 +285,7 @@ mod tests {
         }
         let mut parser = parser(Event::Issued);
         assert_eq!(parser.parse("CPU:3 [LOST 1234 EVENTS]"), Ok(Parsed::Other("lines about lost events")));
-        assert!(parser.note().unwrap().contains("lost 1,234 events"));
+        assert!(parser.notes()[0].contains("lost 1,234 events"));
     }
 
     #[test]

@@ -329,7 +329,7 @@ impl Trace {
             });
         }
         self.notes.extend(skipped.map(|said| format!("not played: {said}")));
-        self.notes.extend(records.note());
+        self.notes.extend(records.notes());
         let Disorder { late, late_ns_max, .. } = self.scan.disorder;
         if late > 0 {
             self.notes.push(format!(

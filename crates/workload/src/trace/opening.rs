@@ -9,7 +9,7 @@ use crate::error::WorkloadError;
 use crate::file;
 use crate::reading::{Reading, TraceContent};
 use crate::text;
-use crate::trace::agreement::agreement;
+use crate::trace::agreement::{agreement, doubts};
 use crate::trace::columns::{self, Columns};
 use crate::trace::faults::Faults;
 use crate::trace::fields;
@@ -67,6 +67,7 @@ impl Trace {
         let time_unit = settling.header(&content, time_unit, address_unit)?;
         let time_unit = settling.written_out(&content, time_unit, columns.as_ref(), &ops)?;
         let timeless = columns.as_ref().is_some_and(|columns| !columns.has_times());
+        settling.doubt(&content, columns.as_ref(), time_unit)?;
         let untimed = time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() && !timeless;
         let settings = Settings { time_unit, address_unit, ops, event, columns: columns.map(Box::new) };
         let same_drive = settling.same_drive(&settings)?;
@@ -356,6 +357,15 @@ impl Settling<'_> {
                 }
             },
         })
+    }
+
+    /// Says where a header line names other units than were given with the columns.
+    fn doubt(&mut self, content: &TraceContent, columns: Option<&Columns>, time_unit: Option<TimeUnit>) -> Result<(), WorkloadError> {
+        if let Some(columns) = columns {
+            let (_, lines) = first_lines(content)?;
+            self.notes.extend(doubts(&lines, columns, time_unit));
+        }
+        Ok(())
     }
 
     /// The unit of time, where none is known and times say themselves what they are.

@@ -32,19 +32,16 @@ struct Head<'a> {
 
 impl<'a> Head<'a> {
     fn of(lines: &'a [String]) -> Option<Self> {
-        let (comments, lines): (Vec<&str>, Vec<&str>) = lines.iter().map(String::as_str).partition(|line| line.starts_with('#'));
-        let header = lines.first().copied().filter(|line| columns::looks_like_header(line));
-        let data = &lines[usize::from(header.is_some())..];
+        let text = lines;
+        let lines: Vec<&str> = text.iter().map(String::as_str).filter(|line| !line.starts_with('#')).collect();
+        let has_header = lines.first().is_some_and(|line| columns::looks_like_header(line));
+        let data = &lines[usize::from(has_header)..];
         let delimiter = Delimiter::of(data.first()?, 3)?;
         let rows: Vec<Vec<&str>> = data.iter().map(|line| delimiter.split(line).collect()).collect();
         let width = rows.iter().map(Vec::len).min().filter(|width| *width >= 3)?;
-        // Some write the names of the columns as a comment, after others. A sentence names next to nothing.
-        let named = |titles: &Vec<String>| titles.iter().filter(|title| matches!(header::read(title).is, Is::Role(_))).count();
-        let commented = comments.into_iter().rev().filter(|line| columns::looks_like_header(line)).map(columns::header_names);
-        let titles = header.map(columns::header_names).into_iter().chain(commented.filter(|titles| named(titles) >= 3));
-        let titles = titles.into_iter().find(|titles| titles.len() >= width);
+        let titles = header::titles(text, width);
         let name = |index: usize| header::read(titles.as_ref().map_or("", |titles: &Vec<String>| titles[index].as_str()));
-        Some(Self { lines, has_header: header.is_some(), names: (0..width).map(name).collect(), titles, rows })
+        Some(Self { lines, has_header, names: (0..width).map(name).collect(), titles, rows })
     }
 
     fn column(&self, index: usize) -> impl Iterator<Item = &'a str> + Clone {

@@ -301,10 +301,10 @@ impl Records {
     }
 
     /// What is to be said of what was read.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(super) fn notes(&self) -> Vec<String> {
         match &self.reader {
-            Units::Lines(parser) => parser.note(),
-            Units::Records { .. } => None,
+            Units::Lines(parser) => parser.notes(),
+            Units::Records { .. } => Vec::new(),
         }
     }
 

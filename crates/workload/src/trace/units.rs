@@ -229,6 +229,12 @@ impl AddressUnit {
     /// Those of a fixed size.
     const FIXED: [(Self, &str); 3] = [(Self::Sectors, "sectors"), (Self::Bytes, "bytes"), (Self::Kib, "kib")];
 
+    /// The unit of so many bytes, a power of two.
+    pub(super) fn of(bytes: u64) -> Option<Self> {
+        let blocks = || u32::try_from(bytes).ok().map(Self::Blocks);
+        Self::FIXED.iter().map(|(unit, _)| *unit).find(|unit| u64::from(unit.bytes()) == bytes).or_else(blocks)
+    }
+
     /// Bytes in one unit.
     #[must_use]
     pub fn bytes(self) -> u32 {
