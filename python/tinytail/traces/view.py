@@ -76,10 +76,15 @@ def _sentence(info: Info) -> str:
     kinds = [_kind(info, kind, f"{kind}s") for kind in ("read", "write", "trim")]
     seconds = info["duration_s"]
     time = f" in {_duration(seconds)}" if seconds else ""
+    moved = [
+        f"{verb} {_exact_bytes(1024 * info[kind]['requests'] * info[kind]['mean_kib'])}"
+        for kind, verb in (("read", "read"), ("write", "write"), ("trim", "trim"))
+        if info[kind]["requests"]
+    ]
     return (
         f"{info['path']}: {units.counted(info['requests'], 'request')}{time}, "
         f"{_listed([kind for kind in kinds if kind])}. "
-        f"They span {_bytes(info['span_gib'] * 2**30)} and touch "
+        f"They {_listed(moved)}, span {_bytes(info['span_gib'] * 2**30)} and touch "
         f"{_bytes(info['footprint_mib'] * 2**20)} of it."
     )
 
@@ -291,6 +296,20 @@ def _bytes(size_bytes: float) -> str:
     return f"{_bare(size_bytes)} {unit}"
 
 
+def _exact_bytes(size_bytes: float) -> str:
+    """A size with six significant digits, to be held against what is known from elsewhere.
+
+    >>> _exact_bytes(512), _exact_bytes(1_234_567_890), _exact_bytes(1024**2 - 0.1)
+    ('512 B', '1.14978 GiB', '1 MiB')
+    """
+    names = iter(["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
+    unit = next(names)
+    while float(f"{size_bytes:.6g}") >= 1024 and unit != "EiB":
+        size_bytes /= 1024
+        unit = next(names)
+    return f"{size_bytes:.6g} {unit}"
+
+
 def _bare(value: float) -> str:
     """A number without zeroes after the point."""
     number = units.number(value)
@@ -310,12 +329,12 @@ def _time(us: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """How long a trace lasts.
+    """How long a trace lasts, with six significant digits.
 
-    >>> _duration(0.136), _duration(300.0), _duration(9000.0), _duration(597_000.0)
-    ('136 ms', '300 s', '2.50 hours', '6.91 days')
+    >>> _duration(0.136), _duration(23.4567891), _duration(9000.0), _duration(597_000.0)
+    ('136 ms', '23.4568 s', '2.5 hours', '6.90972 days')
     """
-    if seconds < 7200:
-        return units.latency(seconds * 1e6)
-    hours = seconds / 3600
-    return f"{units.number(hours)} hours" if hours < 48 else f"{units.number(hours / 24)} days"
+    for unit, scale in (("µs", 1e6), ("ms", 1e3), ("s", 1.0), ("hours", 1 / 3600)):
+        if float(f"{seconds * scale:.6g}") < {"s": 7200, "hours": 48}.get(unit, 1000):
+            return f"{seconds * scale:.6g} {unit}"
+    return f"{seconds / 86_400:.6g} days"

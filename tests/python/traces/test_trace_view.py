@@ -39,7 +39,7 @@ def test_it_says_what_the_trace_is_and_where_it_fits() -> None:
     text = " ".join(" ".join(shown()).split())
     for part in (
         "a.trace: 127,043 requests in 300 s, 89 % reads of 55.6 KiB on average and 11 % writes",
-        "They span 153 GiB and touch 4.88 GiB of it.",
+        "They read 5.99546 GiB and write 758.69 MiB, span 153 GiB and touch 4.88 GiB of it.",
         "Load: 423 requests/s and 24 MB/s on average, in the busiest second 2.39 times that",
         "Read as ascii: times in us, addresses in sectors. Skipped: 1 header line.",
         "2,038 devices, side by side",

@@ -220,7 +220,7 @@ def test_a_header_line_that_contradicts_the_format_is_asked_about(command: RunCo
     found = re.search(r"it can be read with (--columns \S+ --ops write=1,read=0)", refused.err)
     assert found is not None, refused.err
     shown = command("trace", "info", "own.csv", *found[1].split())
-    assert "own.csv: 40 requests in 3.90 ms, 50 % reads of 4 KiB" in shown.out
+    assert "own.csv: 40 requests in 3.9 ms, 50 % reads of 4 KiB" in shown.out
     given = " ".join(command("trace", "info", "own.csv", "--format", "tencent").out.split())
     assert "Doubtful: its header line contradicts the format tencent, which was given" in given
     Path("own.csv").write_text("\n".join(["time_s,lba,sectors,rw,tenant", *rows]))
@@ -300,7 +300,7 @@ def test_faulty_lines_are_told_at_once_and_left_out_when_asked(command: RunComma
     shown = command("trace", "info", "own.csv", *columns, *found[1].split())
     assert shown.code == 0
     said = " ".join(shown.out.split())
-    assert "own.csv: 4 requests in 6.00 µs" in said
+    assert "own.csv: 4 requests in 6 µs" in said
     assert "Doubtful: 3 of 7 lines are faulty and left out, as --skip-faulty (3 lines)" in said
     ignoring = command(
         "trace", "info", "own.csv", *columns, "--ops", "ignore=X,Y", "--skip-faulty", "15%"
