@@ -211,6 +211,32 @@ def test_the_proposal_for_text_of_ones_own_works_when_typed(command: RunCommand)
     assert (refused.code, "did you mean `op`?" in refused.err) == (2, True)
 
 
+def test_a_dump_of_unknown_format_is_read_as_its_error_proposes(command: RunCommand) -> None:
+    clock = [f"{(23 + n // 20) % 24:02}:59:59.{n:06}" for n in range(40)]
+    rows = [
+        f"{at}|nvme0n1|sq={n % 3}|0x0{1 + n % 2}|{n * 8}|7|{400 + n}us"
+        for n, at in enumerate(clock)
+    ]
+    comments = [
+        "# dump, of controller 0, lba format 512",
+        "# time|dev|queue|opcode|slba|nlb|lat_us",
+    ]
+    Path("dump.log").write_text("\n".join([*comments, *rows]))
+    refused = command("trace", "info", "dump.log")
+    found = re.search(r"it can be read with (--columns \S+ --ops \S+), if", refused.err)
+    assert found is not None, refused.err
+    shown = " ".join(command("trace", "info", "dump.log", *found[1].split()).out.split())
+    assert "dump.log: 40 requests in 3600 s, 50 % reads of 4 KiB on average" in shown
+    assert "Doubtful" not in shown
+    _, columns, *ops = found[1].split()
+    assert columns == "time:clock,device,_,op,lba:sectors,nlb:sectors,latency:us"
+    wrong = columns.replace("nlb:", "len:").replace("latency:us", "latency:ms")
+    doubted = command("trace", "info", "dump.log", "--columns", wrong, *ops)
+    said = " ".join(doubted.out.split())
+    assert "Doubtful: 40 of its 40 sizes are one less than a multiple of 8 sectors" in said
+    assert "Doubtful: its header line says that column 7, `lat_us`, is in us, and latency" in said
+
+
 def test_a_header_line_that_contradicts_the_format_is_asked_about(command: RunCommand) -> None:
     rows = [f"{n * 100},{n * 8},8,{n % 2},0" for n in range(40)]
     Path("own.csv").write_text("\n".join(["time_us,lba,sectors,is_write,device", *rows]))
