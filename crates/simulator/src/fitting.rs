@@ -411,7 +411,7 @@ mod tests {
         let hard = |percent: &str| format!("gc_trigger.hard_free_percent={percent}");
         // 128 of 4,096 pages, those of the reserve and of a write point; percents are rounded up to pages.
         assert_eq!(remedy(&[&hard("0.001")]), Some(vec![hard("3.113")]));
-        assert_eq!(remedy(&[&soft("8"), &hard("12")]), Some(vec![hard("12"), soft("12.001")]));
+        assert_eq!(remedy(&[&soft("8"), &hard("12")]), Some(vec![hard("12"), soft("12")]));
     }
 
     #[test]

@@ -158,3 +158,13 @@ fn contradictions_are_refused_by_name() {
     });
     assert!(away.contains("[page_choice] `policy`") && away.contains("[gc] `destination` is \"drive\""), "{away}");
 }
+
+#[test]
+fn two_of_the_same_kind_in_one_chain_draw_different_numbers() {
+    let two = "{ policy = \"d_choices\", d = 2 }, { policy = \"d_choices\", d = 2 }";
+    let mut design = crate::testkit::with_victims(plain_design(Scope::Plane), two);
+    design.seed(7);
+    let memories: Vec<_> = design.memories().into_iter().map(|(_, memory)| memory).collect();
+    assert_eq!(memories.len(), 2);
+    assert_ne!(memories[0], memories[1]);
+}
