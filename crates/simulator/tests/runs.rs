@@ -177,7 +177,7 @@ fn a_design_that_does_not_fit_the_device_is_refused_with_file_line_and_key() {
     };
     for (text, expected) in [
         ("[gc]\n\nwrite_points = 0\n", "overlay.toml:5: [gc] `write_points` is 0; allowed: 1 to 32 on this device"),
-        ("[gc_trigger]\nhard_free_percent = 30\n", "overlay.toml:4: [gc_trigger] `soft_free_percent` is 30 and `hard_free_percent` 30"),
+        ("[gc_trigger]\nhard_free_percent = 31\n", "overlay.toml:4: [gc_trigger] `soft_free_percent` is 30 and `hard_free_percent` 31"),
         ("[gc]\nreserve_blocks = 33\n", "overlay.toml:4: [gc] `reserve_blocks` is 33; allowed: 1 to 32 on this device"),
         ("[pairing]\npolicy = \"superpage\"\nwait_us = 0\n", "overlay.toml:5: [pairing] `wait_us` is 0"),
         ("[gc_lock]\npolicy = \"preemptible\"\n", "overlay.toml:3: [gc_lock] `scope` is missing"),
