@@ -371,6 +371,9 @@ pub(super) struct Delimited {
     /// Requests whose size is counted in sectors, and those whose size would be whole pages if it were counted otherwise.
     sizes: u64,
     off_by_one: u64,
+    /// Times and latencies with a comma, and those of them whose comma could as well group thousands.
+    commas: u64,
+    like_thousands: u64,
     /// Whether a column has not been found by its name.
     is_lost: bool,
 }
@@ -387,6 +390,8 @@ impl Delimited {
             within_sectors: 0,
             sizes: 0,
             off_by_one: 0,
+            commas: 0,
+            like_thousands: 0,
             is_lost: false,
         }
     }
@@ -650,6 +655,13 @@ impl Parser for Delimited {
             fields::extent(lba, len).map_err(|fault| self.may_be_nlb(fault, len))?
         };
         let latency_ns = self.latency_ns(&words)?;
+        for number in [words[Role::Time as usize], words[Role::Latency as usize]] {
+            if let Some((whole, rest)) = number.split_once(',') {
+                self.commas += 1;
+                let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+                self.like_thousands += u64::from(digits == 3 && whole.len() <= 3 && !whole.starts_with('0'));
+            }
+        }
         let device = if at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
         Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns }))
     }
@@ -702,7 +714,15 @@ impl Parser for Delimited {
                 text::grouped(self.sizes)
             )
         });
-        within_sectors.into_iter().chain(off_by_one).collect()
+        // Of decimal fractions some are below 1, or have other numbers of digits.
+        let thousands = (self.commas > 0 && self.like_thousands == self.commas).then(|| {
+            format!(
+                "{} of its times and latencies have a comma and three digits behind it, as 1,234 has, and are read as decimal fractions; if the \
+                 comma groups thousands, sed -E 's/([0-9]),([0-9]{{3}})/\\1\\2/g' takes it out",
+                text::grouped(self.commas)
+            )
+        });
+        within_sectors.into_iter().chain(off_by_one).chain(thousands).collect()
     }
 }
 
@@ -768,6 +788,24 @@ mod tests {
         assert_eq!(parser.parse("1,1.5,R,8,8"), Ok(Parsed::Request(Record { latency_ns: Some(1_500), ..known })));
         assert_eq!(parser.parse("1,,R,8,8"), Ok(Parsed::Request(known)));
         assert_faults(|line| parser.parse(line), &[("1,-1,R,8,8", 2, "`-1`", "a time in us")]);
+    }
+
+    #[test]
+    fn commas_that_may_group_thousands_are_doubted() {
+        for (times, doubted) in [
+            (&["434", "1,234", "21,500"][..], Some("2 of its times")),
+            (&["0,157", "1,234"], None),
+            (&["1,234", "1,25"], None),
+            (&["1", "2.345"], None),
+        ] {
+            let mut parser = parser("time,op,lba:sectors,len:sectors", TimeUnit::Microseconds, None);
+            for time in times {
+                parser.parse(&format!("{time};R;8;8")).unwrap();
+            }
+            let notes = parser.notes();
+            assert_eq!(notes.len(), usize::from(doubted.is_some()), "{notes:?}");
+            assert!(doubted.is_none_or(|doubted| notes[0].starts_with(doubted) && notes[0].contains(r"/\1\2/g'")), "{notes:?}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //!
 //! A read that waits is asked about again as a GC starts that locks what it waits for (`asked_again`):
 //!
-//! - `never`: it waits to the end, in the queue in which the GC has found it.
+//! - `never`: it waits to the end, unless its stripe moves elsewhere.
 //! - `starts`: a GC that starts finds the reads that wait already.
 //! - `starts_and_ends`: so does one that ends. A read that waited, since two pages of its stripe were behind GCs, then no longer
 //!   waits for the second.
