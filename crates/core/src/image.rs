@@ -275,6 +275,8 @@ mod tests {
     use crate::drive::Drive;
     use crate::observe::NullObserver;
     use crate::policy::answers::Scope;
+    use crate::techniques::GcTriggerPolicy;
+    use crate::techniques::gc_trigger::watermark::Watermark;
     use crate::testkit::{plain_design, tiny_device, with_victims};
     use proptest::prelude::*;
 
@@ -301,6 +303,28 @@ mod tests {
         let mut bytes = Vec::new();
         aged.save(&mut bytes).unwrap();
         bytes
+    }
+
+    /// A drive that is kept is found again by its recipe.
+    #[test]
+    fn drives_that_age_otherwise_have_other_recipes() {
+        let recipe = |stop: Option<u32>| {
+            let watermark = Watermark::new(40.0, 25.0);
+            let mut design = design();
+            design.gc_trigger = GcTriggerPolicy::Watermark(match stop {
+                None => watermark,
+                Some(pages) => watermark.stop_above(pages),
+            });
+            let mut device = device();
+            (device.state.live_percent, device.state.free_percent) = (30, None);
+            Drive::new(&device, design, false, NullObserver).unwrap().recipe()
+        };
+        let recipes = [recipe(None), recipe(Some(2)), recipe(Some(3))];
+        for (index, one) in recipes.iter().enumerate() {
+            for (other_index, other) in recipes.iter().enumerate() {
+                assert_eq!(one == other, index == other_index, "{one:?} {other:?}");
+            }
+        }
     }
 
     #[test]

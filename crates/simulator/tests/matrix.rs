@@ -1,8 +1,8 @@
 //! Every design that comes with the program on every small drive: a run under each kind of load comes to its end with right data,
 //! and does the same from an image; or the pair is refused before anything ages, with one near to it that runs.
 //!
-//! What the runs did is held in `hashes.txt`: for each pair the hash of all events and that of all causes of latency. A commit
-//! that moves code changes none of them. With `TINYTAIL_HASHES=write` the test writes the file anew.
+//! What the runs did is held in `hashes.txt`: for each pair the hash of all events, that of all causes of latency, and that of
+//! all that was counted. A commit that moves code changes none of them. With `TINYTAIL_HASHES=write` the test writes the file anew.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -29,11 +29,17 @@ impl Observer for Causes {
     }
 }
 
-/// What a drive has done: the hash of its events, and one of what its requests waited for.
+/// What a drive has done: the hash of its events, one of what its requests waited for, and one of its counters. A counter that
+/// is new, or has another place, changes nothing as long as it counts nothing.
 fn hashes(drive: &Drive<Causes>) -> String {
-    let causes =
-        drive.observer().0.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, &ns| (hash ^ ns).wrapping_mul(0x100_0000_01b3).rotate_left(17));
-    format!("{:016x} {causes:016x}", drive.event_hash())
+    let causes = hash(drive.observer().0);
+    let counted = drive.counters().reported().into_iter().filter(|counter| counter.count > 0);
+    let counters = counted.fold(0, |sum: u64, counter| sum.wrapping_add(hash(counter.name.bytes().map(u64::from).chain([counter.count]))));
+    format!("{:016x} {causes:016x} {counters:016x}", drive.event_hash())
+}
+
+fn hash(values: impl IntoIterator<Item = u64>) -> u64 {
+    values.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, value| (hash ^ value).wrapping_mul(0x100_0000_01b3).rotate_left(17))
 }
 
 /// Random reads and writes, writes alone, bursts of both, and a skewed load.
@@ -104,6 +110,8 @@ fn plays_all(device: &Device, drive: &mut Drive<Causes>) -> Result<(), String> {
 fn played(name: &str, composition: &str, given: &[String], copied_by: Copied) -> Result<String, String> {
     let (device, mut drive) = made(name, composition, given)?;
     let aged = drive.age(1, &[], |_, _| true);
+    // A copy has counted nothing.
+    drive.reset_counters();
     let mut bytes = Vec::new();
     let Ok(()) = match copied_by {
         Copied::Image => drive.save(&mut bytes),

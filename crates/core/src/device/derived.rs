@@ -229,6 +229,7 @@ fn rounded(value: f64) -> Value {
 #[cfg(test)]
 mod tests {
     use crate::testkit::tiny_device;
+    use serde_json::json;
     use tinytail_config::Decimal;
 
     #[test]
@@ -289,6 +290,18 @@ mod tests {
         device.host.link_mb_per_s = Some(40);
         let linked = device.derived();
         assert_eq!((linked.read.peak(), linked.write.peak_without_multi_plane()), (40e6, 40e6));
+    }
+
+    #[test]
+    fn rows_show_gib_and_mb_a_second_with_three_digits() {
+        let mut device = tiny_device();
+        (device.geometry.pages_per_block, device.geometry.blocks_per_plane) = (4096, 1000);
+        (device.geometry.planes_per_die, device.host.link_mb_per_s) = (1, Some(40));
+        let derived = device.derived();
+        let shown = |key: &str| derived.rows().iter().find(|row| row.key == key).unwrap().value.clone();
+        // 1000 blocks of 16 MiB, in two planes, half of them logical.
+        assert_eq!((shown("plane_gib"), shown("raw_gib"), shown("logical_gib")), (json!(15.625), json!(31.25), json!(15.625)));
+        assert_eq!((shown("read_link_mb_s"), shown("write_peak_mb_s")), (json!(40.0), json!(40.0)));
     }
 
     #[test]

@@ -613,17 +613,30 @@ impl Tables {
 mod tests {
     use super::*;
 
+    const TINY: Geometry = Geometry {
+        channels: 1,
+        chips_per_channel: 1,
+        dies_per_chip: 1,
+        planes_per_die: 1,
+        blocks_per_plane: 4,
+        pages_per_block: 2,
+        page_bytes: 4096,
+    };
+
     pub(crate) fn tiny() -> Tables {
-        let geometry = Geometry {
-            channels: 1,
-            chips_per_channel: 1,
-            dies_per_chip: 1,
-            planes_per_die: 1,
-            blocks_per_plane: 4,
-            pages_per_block: 2,
-            page_bytes: 4096,
+        Tables::new(&TINY, 4, 1, 1, true)
+    }
+
+    #[test]
+    fn the_size_of_the_tables_follows_from_pages_logical_pages_and_blocks() {
+        let bytes = |logical, blocks_per_plane| {
+            let geometry = Geometry { blocks_per_plane, pages_per_block: 64, ..TINY };
+            Tables::new(&geometry, logical, 1, 1, true).bytes()
         };
-        Tables::new(&geometry, 4, 1, 1, true)
+        assert_eq!(bytes(64, 4) - bytes(40, 4), 24 * 4);
+        // The owner of each page, its number in the order of programs, its validity; and what a block counts.
+        let of_blocks = bytes(64, 8) - bytes(64, 4);
+        assert_eq!(of_blocks, 4 * (64 * 4 + 64 * 8 + 64 / 8 + size_of::<Count>() + 2 + 4 + 8));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::techniques::GcTriggerPolicy;
 use crate::techniques::gc_trigger::never::Never;
 use crate::testkit::{over_provisioning, plain_design, tiny_device, with_victims};
 use proptest::prelude::*;
+use std::sync::Mutex;
 
 /// A device of `planes` planes on two channels.
 fn device(planes: u32, blocks_per_plane: u32, pages_per_block: u32) -> Device {
@@ -81,6 +82,24 @@ fn rounds_are_reported_and_end_when_five_of_them_are_steady() {
     assert!(aged.steady == Some(true) && aged.rounds.len() > steady::WINDOW, "{:?}", aged.rounds);
     assert!(!steady::is_steady(&aged.rounds[..aged.rounds.len() - 1]) && steady::is_steady(&aged.rounds));
     assert_eq!(aged.written_pages, aged.live_pages + aged.rounds.len() as u64 * (aged.live_pages / 20));
+}
+
+#[test]
+fn progress_is_of_one_total_and_ends_there() {
+    for ageing in [AgeingMethod::Overwrite, AgeingMethod::Statistical] {
+        // So many pages that they are told more than once.
+        let mut device = device(1, 4096, 64);
+        device.state = StartingState { overwrite_percent: 30, ageing, ..device.state };
+        let told = Mutex::new(Vec::new());
+        let aged = drive(&device, plain_design(Scope::Plane)).age(1, &[], |done, total| {
+            told.lock().unwrap().push((done, total));
+            true
+        });
+        let told = told.into_inner().unwrap();
+        assert!(told.is_sorted() && aged.written_pages > 0, "{told:?}");
+        assert!(told.iter().all(|&(_, total)| total == aged.written_pages), "{told:?}");
+        assert_eq!(told.last().unwrap().0, aged.written_pages);
+    }
 }
 
 #[test]
@@ -181,7 +200,7 @@ struct Several(usize);
 
 impl Workers for Several {
     fn each<T: Send, S>(&self, items: &mut [T], scratch: impl Fn() -> S + Sync, work: impl Fn(&mut S, &mut T) -> bool + Sync) -> bool {
-        let items = std::sync::Mutex::new(items.iter_mut());
+        let items = Mutex::new(items.iter_mut());
         let some = || {
             let mut scratch = scratch();
             while let Some(item) = { items.lock().unwrap().next() } {

@@ -531,6 +531,10 @@ impl Rain {
         &mut self.stripes
     }
 
+    pub(crate) fn miscount_steps_for_test(&mut self) {
+        self.steps_under_way += 1;
+    }
+
     pub(crate) fn deferred_for_test(&mut self, pages: u32) {
         self.deferred = pages;
     }

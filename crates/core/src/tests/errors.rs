@@ -278,6 +278,21 @@ fn what_is_copied_after_a_round_is_scrubbed_when_a_request_has_come_though_it_co
     );
 }
 
+/// What has been looked at is forgotten with the power: the next request wakes the scrubber of every die that has something to look at.
+#[test]
+fn after_a_loss_of_power_every_die_is_scrubbed_anew() {
+    let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(100) }, &[0, 1, 2, 3]);
+    drive.prepare_for_power_cuts();
+    drive.run();
+    let scrubbed = |drive: &TestDrive| drive.counters().raid.scrubbed_pages;
+    let once = scrubbed(&drive);
+    assert!(once > 0);
+    drive.cut_power().unwrap();
+    drive.at(drive.now() + 100_000, read(9));
+    drive.run();
+    assert!(scrubbed(&drive) > once, "looked at before: {once}");
+}
+
 /// Joins whatever is of the same kind at the same offset, be it the host's or of the background.
 struct PairAll;
 

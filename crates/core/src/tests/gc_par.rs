@@ -136,6 +136,8 @@ fn in_figure_5b_gc_par_pairs_i_with_c_and_the_writes_with_b_and_d() {
     );
     // Both active blocks of plane 1 are open: at 4 and, with J and L, at 2.
     assert_eq!([0, 1].map(|point| drive.up.ftl.tables.next_offset(1, point)), [4, 2]);
+    // When A starts, five reads wait: that of plane 0, I, M, O and P; from C's read on, four.
+    assert_eq!(counters.flash.reads_waiting.0[..4], [0, 0, 15, 0], "two in a row are counted as one");
 }
 
 #[test]

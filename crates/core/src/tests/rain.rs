@@ -57,11 +57,20 @@ fn with_gc(design: Design, planes: &[PlaneIx]) -> TestDrive {
     for plane in 0..4 {
         assert_eq!(drive.flash.queues(plane).locked, planes.contains(&plane));
     }
+    assert_eq!(drive.counters().raid.gcs_overlapping, planes.len().saturating_sub(1) as u64);
     drive
 }
 
 const GC_NS: Ns = 1012 + 10_001;
 const READ_NS: Ns = 111;
+
+#[test]
+fn the_audit_finds_a_wrong_number_of_steps_of_stripe_writes() {
+    let mut drive = mapped(design(None, false));
+    drive.audit().unwrap();
+    drive.up.up.raid.rain.as_mut().unwrap().miscount_steps_for_test();
+    assert!(drive.audit().unwrap_err().contains("steps of stripe writes"));
+}
 
 #[test]
 fn a_page_behind_a_gc_is_regenerated_from_the_rest_of_its_stripe() {
