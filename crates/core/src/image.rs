@@ -328,6 +328,15 @@ mod tests {
     }
 
     #[test]
+    fn the_size_of_a_snapshot_is_known_before_it_is_made() {
+        // Of a drive whose blocks are all erased, and so queued; its policies remember nothing, which takes 4 bytes.
+        let drive = Drive::new(&device(), plain_design(Scope::Plane), false, NullObserver).unwrap();
+        let mut bytes = Vec::new();
+        drive.snapshot(&mut bytes).unwrap();
+        assert_eq!(bytes.len() as u64, drive.snapshot_bytes() + 4);
+    }
+
+    #[test]
     fn a_loaded_drive_is_the_one_that_was_saved() {
         let bytes = image();
         let mut source = &bytes[..];

@@ -445,8 +445,10 @@ mod tests {
         let index = buffer.next_flush().unwrap();
         assert_eq!(buffer.entry(index).lpn, 4, "page 3 was written again");
         assert_eq!(buffer.next_flush(), None, "what is in flight counts as gone");
+        assert!(buffer.is_full());
         assert_eq!(buffer.insert(8, 0xff), None);
         assert!(buffer.flushed(index, false, None));
+        assert!(!buffer.is_full());
         assert!(buffer.insert(8, 0xff).is_some());
     }
 

@@ -264,6 +264,18 @@ mod tests {
     }
 
     #[test]
+    fn as_many_events_may_be_pending_as_there_are_slots() {
+        // One for each channel of eight and each of its dies, and five.
+        let dies = |chips: u32, dies: u32| {
+            let text = TTFLASH.replacen("chips_per_channel = { value = 8", &format!("chips_per_channel = {{ value = {chips}"), 1);
+            let text = text.replacen("dies_per_chip = { value = 1", &format!("dies_per_chip = {{ value = {dies}"), 1);
+            Device::from_document(&Document::parse("d.toml", &text).unwrap()).map_err(|error| error.to_string())
+        };
+        assert_eq!(dies(146, 7).err(), None);
+        assert!(dies(93, 11).unwrap_err().contains("8197 events may be pending, and at most 8192 can"));
+    }
+
+    #[test]
     fn impossible_drives_are_refused_with_key_and_bound() {
         let host = |line: &str| format!("[host]\n{line}");
         let flash = |line: &str| format!("[flash]\n{line}\n[host]");

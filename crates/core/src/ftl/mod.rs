@@ -628,6 +628,16 @@ mod tests {
     }
 
     #[test]
+    fn gc_has_room_in_what_is_left_of_the_open_block_and_in_every_erased_one() {
+        let mut tables = tiny();
+        assert_eq!(tables.room_for_gc(0, 0), 8);
+        for room in [7, 6, 5] {
+            tables.take(0, 0, Claimant::Host).unwrap();
+            assert_eq!(tables.room_for_gc(0, 0), room);
+        }
+    }
+
+    #[test]
     fn the_size_of_the_tables_follows_from_pages_logical_pages_and_blocks() {
         let bytes = |logical, blocks_per_plane| {
             let geometry = Geometry { blocks_per_plane, pages_per_block: 64, ..TINY };

@@ -308,11 +308,13 @@ impl Pairing for PairAll {
 /// at the offset that it would have, it is taken along, unless the host has written page 0 meanwhile.
 #[test]
 fn a_page_that_is_not_to_be_rewritten_any_more_is_in_no_command() {
-    for written in [false, true] {
+    for (written, pairs) in [(false, true), (true, true), (true, false)] {
         let mut device = with_errors(one_channel(1, 2), 250);
         device.flash.multi_plane_program = true;
         let mut design = Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(0) };
-        design.pairing = PairingPolicy::Custom(Box::new(PairAll));
+        if pairs {
+            design.pairing = PairingPolicy::Custom(Box::new(PairAll));
+        }
         let mut drive = drive(&device, design);
         drive.map_functionally([0, 1]);
         if written {

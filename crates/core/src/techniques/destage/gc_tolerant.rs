@@ -98,8 +98,12 @@ mod tests {
         dirty(&mut state, &[0]);
         begin_gc(&mut state, 0);
         assert_eq!(GcTolerant {}.next(state.view()), Some(0));
-        state.raid.rain.as_mut().unwrap().deferred_for_test(1000);
-        assert_eq!(GcTolerant {}.next(state.view()), None);
+        // A quarter of the buffer, of stripes of four.
+        let share = state.raid.buffer.capacity() / 4;
+        for (deferred, next) in [(share - 1, Some(0)), (share, None)] {
+            state.raid.rain.as_mut().unwrap().deferred_for_test(deferred);
+            assert_eq!(GcTolerant {}.next(state.view()), next, "{deferred} of {share}");
+        }
         state.raid.buffer.wait(crate::buffer::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0, since: 0 });
         assert_eq!(GcTolerant {}.next(state.view()), Some(0));
     }
