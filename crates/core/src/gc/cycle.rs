@@ -60,7 +60,7 @@ where
         };
         let gate = self.ask(|policies, view| policies.gc_gate.may_start(view, pool, want));
         if gate != Gate::Open {
-            if want == Want::Soft || self.ask(|policies, _| policies.gc_gate.strict()) {
+            if want == Want::Soft || self.ask(|policies, view| policies.gc_gate.strict(view, pool)) {
                 return self.wait_at_gate(pool, gate);
             }
             self.up.ftl.gc.counters.gate_passed_urgently += 1;
@@ -168,7 +168,7 @@ where
     /// A GC that still waits for what it must lock learns that its pool has become urgent.
     fn note_urgency(&mut self, pool: Pool) {
         if !self.is_urgent(pool) && self.ask(|policies, view| policies.gc_trigger.want(view, pool)) == Want::Hard {
-            let plan = self.ask(|policies, view| policies.gc_lock.lock(view, true));
+            let plan = self.ask(|policies, view| policies.gc_lock.lock(view, pool, true));
             self.set_urgent(pool, true);
             for plane in self.up.ftl.tables.planes_of(pool) {
                 self.up.ftl.gc.planes[plane as usize].plan.release_each_page = plan.release_each_page;
@@ -247,16 +247,16 @@ where
         if reason == Reason::Wanted {
             self.begin_cycle(pool);
         }
-        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, urgent));
+        let number = self.up.ftl.gc.next_number();
+        let gc = self.up.ftl.gc.of_pool_mut(pool);
+        (gc.reason, gc.started, gc.number, gc.retry_at) = (reason, self.flash.now, number, Ns::MAX);
+        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, pool, urgent));
         self.gc_begins(pool);
         for plane in self.up.ftl.tables.planes_of(pool) {
             self.flash.step_arrives(plane);
             let gc = &mut self.up.ftl.gc.planes[plane as usize];
             (gc.state, gc.plan) = (GcState::Claiming, plan);
         }
-        let number = self.up.ftl.gc.next_number();
-        let gc = self.up.ftl.gc.of_pool_mut(pool);
-        (gc.reason, gc.started, gc.number, gc.retry_at) = (reason, self.flash.now, number, Ns::MAX);
         self.set_urgent(pool, urgent);
         self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way += 1);
         self.request_locks(pool);

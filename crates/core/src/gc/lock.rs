@@ -61,7 +61,7 @@ where
         let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
         let urgent = want == Want::Hard;
         self.set_urgent(pool, urgent);
-        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, urgent));
+        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, pool, urgent));
         self.flash.step_arrives(plane);
         if plan.release_each_page || !self.up.ftl.gc.planes[plane as usize].locks {
             self.up.ftl.gc.counters.preemptions += u64::from(plan.release_each_page);

@@ -124,7 +124,7 @@ where
         if moves == 0 || gc.reason == Reason::Sibling {
             return;
         }
-        let passes = self.is_urgent(pool) && !self.ask(|policies, _| policies.gc_gate.strict());
+        let passes = self.is_urgent(pool) && !self.ask(|policies, view| policies.gc_gate.strict(view, pool));
         for sibling in self.planes_of(self.die_of_pool(pool)) {
             let pool = self.up.ftl.tables.pool_of(sibling);
             let waits_at_gate = self.up.ftl.gc.is_gated(pool);

@@ -331,6 +331,10 @@ mod testkit {
             &mut self.planes
         }
 
+        pub(crate) fn number_for_test(&mut self, pool: Pool, number: u64) {
+            self.of_pool_mut(pool).number = number;
+        }
+
         /// A GC of a plane has read the last page of its block group.
         pub(crate) fn drain_for_test(&mut self, plane: PlaneIx, pool: Pool) {
             self.planes[plane as usize].state = GcState::Moving;

@@ -120,7 +120,7 @@ interface! {
         /// The answer for a pool that wants a GC as much as `want` says.
         fn may_start(&mut self, view: View<'_>, pool: Pool, want: Want) -> Gate;
         /// Whether even an urgent GC must wait; writes then stall.
-        fn strict(&mut self) -> bool [else false];
+        fn strict(&mut self, _view: View<'_>, _pool: Pool) -> bool [else false];
         /// Whether it lets only one pool of a die collect at a time.
         fn alone_in_die(&mut self) -> bool [else false];
     }
@@ -130,7 +130,7 @@ interface! {
     /// What does a GC lock, and when does it yield? Asked at its start and after each page.
     trait GcLock, dispatch_gc_lock {
         /// The answer for a pool that is `urgent`, below the hard watermark, or is not.
-        fn lock(&mut self, view: View<'_>, urgent: bool) -> LockPlan;
+        fn lock(&mut self, view: View<'_>, pool: Pool, urgent: bool) -> LockPlan;
         /// The widest scope that it ever locks.
         fn widest(&mut self) -> Scope;
         /// Whether GC locks nothing and is one flash operation at a time.

@@ -133,6 +133,13 @@ impl<'a> View<'a> {
     pub fn in_gc(self, plane: PlaneIx) -> bool {
         self.ftl.gc.is_under_way(plane)
     }
+    /// Whether a GC that started before that of a pool is under way in its plane group.
+    pub fn comes_behind_in_group(self, pool: Pool) -> bool {
+        let own = self.ftl.gc.of_pool(pool).number;
+        let Some(stripes) = self.stripes() else { return false };
+        let others = stripes.rotation_group(self.tables().first_plane(pool)).filter(|&plane| self.in_gc(plane));
+        others.map(|plane| self.tables().pool_of(plane)).any(|other| other != pool && self.ftl.gc.of_pool(other).number < own)
+    }
     /// Whether a pool's GC has begun a cycle that has not come to its end, be it between two blocks.
     #[inline]
     pub fn in_gc_cycle(self, pool: Pool) -> bool {

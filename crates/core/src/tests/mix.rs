@@ -51,7 +51,7 @@ impl GcGate for Wild {
         }
     }
 
-    fn strict(&mut self) -> bool {
+    fn strict(&mut self, _: View<'_>, _: Pool) -> bool {
         self.below(2) == 0
     }
 }
@@ -63,7 +63,7 @@ impl ReadPlan for Wild {
 }
 
 impl GcLock for Wild {
-    fn lock(&mut self, _: View<'_>, _: bool) -> LockPlan {
+    fn lock(&mut self, _: View<'_>, _: Pool, _: bool) -> LockPlan {
         let scope = [Scope::Plane, Scope::Die, Scope::Channel, Scope::Controller][self.below(4) as usize];
         LockPlan { scope, release_each_page: self.below(2) == 0 }
     }
@@ -326,7 +326,11 @@ impl Mix {
         let scope = [Scope::Plane, Scope::Die, Scope::Channel, Scope::Controller][usize::from(self.scope)];
         let mut design = plain_design(scope);
         if self.preemptible {
-            let until = if self.by_die & 4 != 0 { Until::End } else { Until::Urgent };
+            let until = match self.seed / 11 % 3 {
+                0 => Until::FirstOfGroup,
+                _ if self.by_die & 4 != 0 => Until::End,
+                _ => Until::Urgent,
+            };
             design.gc_lock = GcLockPolicy::Preemptible(Preemptible::new(scope, until));
         }
         use crate::techniques::gc_trigger::watermark::{Of, Watermark};
@@ -522,7 +526,12 @@ impl Mix {
         let turn = if stripes.gate.is_multiple_of(2) { Turn::FewestFree } else { Turn::RoundRobin };
         let start = if self.quiet { Start::QuietChannel } else { Start::Immediate };
         match stripes.gate {
-            0..2 => design.gc_gate = GcGatePolicy::Rotating(Rotating::new(false, turn, start)),
+            0..2 => {
+                let rules = ["", "violating_gcs_max = 2"];
+                let mut gate: Rotating = toml::from_str(rules[(self.seed / 7 % 2) as usize]).unwrap();
+                (gate.turn, gate.start) = (turn, start);
+                design.gc_gate = GcGatePolicy::Rotating(gate);
+            }
             2..4 => design.gc_gate = GcGatePolicy::Rotating(Rotating::new(true, turn, start)),
             _ => {}
         }
@@ -538,7 +547,8 @@ impl Mix {
             _ => design.read_plan = ReadPlanPolicy::Custom(Box::new(Wild::new(self.seed, 5))),
         }
         if stripes.tolerant_flush {
-            design.destage = DestagePolicy::GcTolerant(crate::techniques::destage::gc_tolerant::GcTolerant {});
+            let spares = self.seed.is_multiple_of(3);
+            design.destage = DestagePolicy::GcTolerant(toml::from_str(&format!("spare_groups = {spares}")).unwrap());
         }
     }
 

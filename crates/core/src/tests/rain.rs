@@ -27,7 +27,7 @@ fn design(rule: Option<Rule>, tolerant_flush: bool) -> Design {
         design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(rule));
     }
     if tolerant_flush {
-        design.destage = DestagePolicy::GcTolerant(TolerantFlush {});
+        design.destage = DestagePolicy::GcTolerant(TolerantFlush::default());
     }
     design
 }

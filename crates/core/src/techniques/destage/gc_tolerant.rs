@@ -8,14 +8,17 @@
 //!
 //! **Source.** TTFLASH, section 4.5; at most 1/N of the RAM waits for GCs (Appendix A).
 //!
-//! **Parameters.** None. It needs stripes. **Cost.** Partial stripes stay longer, and a regenerated page costs N - 1 reads.
+//! **Parameters.** `spare_groups` (default false): nothing goes to a group with a GC until a write waits for room in RAM, a variant to
+//! measure. It needs stripes. **Cost.** Partial stripes stay longer, and a regenerated page costs N - 1 reads.
 
 use crate::policy::prelude::*;
 
 /// Away from GCs, in four classes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GcTolerant {}
+#[serde(default, deny_unknown_fields)]
+pub struct GcTolerant {
+    spare_groups: bool,
+}
 
 /// The planes in GC that a stripe's dirty pages and its parity go to.
 fn gcs_met(view: View<'_>, dirty: &DirtyStripe) -> usize {
@@ -24,6 +27,7 @@ fn gcs_met(view: View<'_>, dirty: &DirtyStripe) -> usize {
 
 impl Destage for GcTolerant {
     fn next(&mut self, view: View<'_>) -> Option<u32> {
+        let presses = view.writes_wait_for_room();
         let groups = view.stripes().map_or(0, |stripes| stripes.groups());
         let oldest = |full: bool, least: usize, most: usize| {
             (0..groups)
@@ -33,12 +37,15 @@ impl Destage for GcTolerant {
                     if full || gcs == 0 {
                         return if (least..=most).contains(&gcs) { view.dirty_stripes(group, full).next() } else { None };
                     }
+                    if self.spare_groups && !presses {
+                        return None;
+                    }
                     view.dirty_stripes(group, full).find(|dirty| (least..=most).contains(&gcs_met(view, dirty)))
                 })
                 .min_by_key(|dirty| dirty.written)
                 .map(|dirty| dirty.stripe)
         };
-        let may_defer = view.writes_wait_for_room() || view.deferred_pages() < view.deferred_pages_usual();
+        let may_defer = presses || !self.spare_groups && view.deferred_pages() < view.deferred_pages_usual();
         let deferring = |full, least, most| if may_defer { oldest(full, least, most) } else { None };
         oldest(true, 0, 0)
             .or_else(|| deferring(true, 1, 1))
@@ -66,7 +73,7 @@ mod tests {
     fn the_four_classes_leave_in_their_order() {
         // Four channels of two planes, stripes of 4: stripe s is in group s mod 2.
         let mut state = state_with_stripes(4, 2, 4);
-        let next = |state: &crate::testkit::Parts| GcTolerant {}.next(state.view());
+        let next = |state: &crate::testkit::Parts| GcTolerant::default().next(state.view());
         dirty(&mut state, &[6]);
         dirty(&mut state, &[9]);
         dirty(&mut state, &[0, 1, 2]);
@@ -85,11 +92,27 @@ mod tests {
     }
 
     #[test]
+    fn a_group_in_gc_may_be_spared_until_a_write_waits_for_room() {
+        let mut state = state_with_stripes(4, 2, 4);
+        let mut spares = GcTolerant { spare_groups: true };
+        dirty(&mut state, &[6]);
+        dirty(&mut state, &[0, 1, 2]);
+        assert_eq!(spares.next(state.view()), GcTolerant::default().next(state.view()), "without a GC it changes nothing");
+        begin_gc(&mut state, 0);
+        assert_eq!((spares.next(state.view()), GcTolerant::default().next(state.view())), (None, Some(0)));
+        dirty(&mut state, &[9]);
+        assert_eq!(spares.next(state.view()), Some(3), "the other group has no GC");
+        state.forget_dirty_for_test(3);
+        state.raid.buffer.wait(crate::buffer::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0, since: 0 });
+        assert_eq!(spares.next(state.view()), Some(0));
+    }
+
+    #[test]
     fn without_gc_it_is_least_recently_written_inside_full_and_partial() {
         let mut state = state_with_stripes(4, 2, 4);
         dirty(&mut state, &[9]);
         dirty(&mut state, &[6]);
-        assert_eq!(GcTolerant {}.next(state.view()), Some(3));
+        assert_eq!(GcTolerant::default().next(state.view()), Some(3));
     }
 
     #[test]
@@ -97,14 +120,14 @@ mod tests {
         let mut state = state_with_stripes(4, 2, 4);
         dirty(&mut state, &[0]);
         begin_gc(&mut state, 0);
-        assert_eq!(GcTolerant {}.next(state.view()), Some(0));
+        assert_eq!(GcTolerant::default().next(state.view()), Some(0));
         // A quarter of the buffer, of stripes of four.
         let share = state.raid.buffer.capacity() / 4;
         for (deferred, next) in [(share - 1, Some(0)), (share, None)] {
             state.raid.rain.as_mut().unwrap().deferred_for_test(deferred);
-            assert_eq!(GcTolerant {}.next(state.view()), next, "{deferred} of {share}");
+            assert_eq!(GcTolerant::default().next(state.view()), next, "{deferred} of {share}");
         }
         state.raid.buffer.wait(crate::buffer::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0, since: 0 });
-        assert_eq!(GcTolerant {}.next(state.view()), Some(0));
+        assert_eq!(GcTolerant::default().next(state.view()), Some(0));
     }
 }

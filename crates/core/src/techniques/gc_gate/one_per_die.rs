@@ -35,7 +35,7 @@ impl GcGate for OnePerDie {
         if drain > 0 && erased_blocks <= drain { Gate::Closed } else { Gate::Open }
     }
 
-    fn strict(&mut self) -> bool {
+    fn strict(&mut self, _: View<'_>, _: Pool) -> bool {
         true
     }
 

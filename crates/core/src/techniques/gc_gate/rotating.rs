@@ -6,13 +6,16 @@
 //! GC whatever the group does, which is a violation and counted with its time; where the gate is strict it never does, and
 //! its writes stall when it has no erased page left.
 //!
+//! With `violating_gcs_max` an urgent plane passes only while its group has fewer GCs than that.
+//!
 //! **Source.** TTFLASH, section 4.4; violations and forced rotation ("F-RGC"), section 6.6. The quiet channel is the authors'
-//! released simulator's. The order of waiting planes is a decision: the paper names none, and fewest erased pages first
+//! released simulator's. The limit of GCs is a variant to measure: the paper violates once free pages are exhausted, and does not
+//! say how often in one group. The order of waiting planes is a decision: the paper names none, and fewest erased pages first
 //! keeps violations rare, while round robin keeps the bound of (N - 1) x T_gc if GCs start at once. T_gc counts from a GC's
 //! start; one that waits for its die and then finds nothing to free has had its turn as well.
 //!
 //! **Parameters.** `strict` (default false); `turn`, `"fewest_free"` (default) or `"round_robin"`; `start`, `"quiet_channel"`
-//! (default) or `"immediate"`. It needs stripes.
+//! (default) or `"immediate"`; `violating_gcs_max`, at least 2 (without limit by default). It needs stripes.
 //!
 //! **Cost.** A plane's GC may wait for those of the N - 1 others, so planes run lower on erased pages.
 
@@ -37,9 +40,11 @@ pub struct Rotating {
     #[serde(default)]
     strict: bool,
     #[serde(default)]
-    turn: Turn,
+    pub(crate) turn: Turn,
     #[serde(default = "quiet_channel")]
-    start: Start,
+    pub(crate) start: Start,
+    #[serde(default)]
+    violating_gcs_max: Option<u32>,
     /// How much each pool wanted a GC when it was asked about last.
     #[serde(skip)]
     wants: Vec<Want>,
@@ -55,7 +60,7 @@ fn quiet_channel() -> Start {
 impl Rotating {
     /// A gate that violates rotation never (`strict`) or when a plane is urgent.
     pub fn new(strict: bool, turn: Turn, start: Start) -> Self {
-        Self { strict, turn, start, wants: Vec::new(), last: Vec::new() }
+        Self { strict, turn, start, violating_gcs_max: None, wants: Vec::new(), last: Vec::new() }
     }
 
     /// Lets GC start without a quiet channel. Returns whether it waited for one.
@@ -83,6 +88,13 @@ impl Rotating {
 
 impl GcGate for Rotating {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        if let Some(given) = self.violating_gcs_max.filter(|&given| given < 2) {
+            return Err(Fault::new("gc_gate", "violating_gcs_max", format!("is {given}")).allowed("2 or more, or no such line").into());
+        }
+        if self.strict && self.violating_gcs_max.is_some() {
+            let fault = Fault::new("gc_gate", "violating_gcs_max", "is set, and `strict` is true: no GC violates rotation");
+            return Err(fault.with("gc_gate", "strict").allowed("one of the two").into());
+        }
         self.wants = vec![Want::No; device.geometry.planes() as usize];
         self.last = vec![None; device.geometry.planes() as usize];
         Ok(())
@@ -114,8 +126,12 @@ impl GcGate for Rotating {
         Gate::Open
     }
 
-    fn strict(&mut self) -> bool {
-        self.strict
+    fn strict(&mut self, view: View<'_>, pool: Pool) -> bool {
+        let gcs = || {
+            let group = view.stripes().map(|stripes| stripes.rotation_group(view.tables().first_plane(pool)));
+            group.map_or(0, |group| group.filter(|&plane| view.in_gc(plane)).count())
+        };
+        self.strict || self.violating_gcs_max.is_some_and(|most| gcs() >= most as usize)
     }
 
     fn alone_in_die(&mut self) -> bool {
@@ -155,6 +171,21 @@ mod tests {
         state.flash.channels_for_test()[0].host_operations = 1;
         assert_eq!(gate.may_start(state.view(), Pool(0), Want::Soft), Gate::Closed, "its channel is not quiet");
         assert_eq!(gate.may_start(state.view(), Pool(0), Want::Hard), Gate::Open);
+    }
+
+    #[test]
+    fn an_urgent_plane_violates_while_its_group_has_fewer_gcs_than_allowed() {
+        let mut state = state_with_stripes(4, 2, 4);
+        let mut gate = gate(&state, false, Turn::FewestFree);
+        for (plane, most, barred) in [(2, Some(2), false), (1, Some(2), false), (4, Some(2), true), (4, Some(3), false), (4, None, false)] {
+            state.ftl.gc.planes_for_test()[plane].state = GcState::Claiming;
+            gate.violating_gcs_max = most;
+            assert_eq!(gate.strict(state.view(), Pool(0)), barred, "{plane}, {most:?}");
+        }
+        for (line, named) in [("violating_gcs_max = 1", "2 or more"), ("strict = true\nviolating_gcs_max = 2", "one of the two")] {
+            let error = toml::from_str::<Rotating>(line).unwrap().prepare(&state.flash.device).unwrap_err();
+            assert!(error.to_string().contains(named), "{error}");
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Blocking {
 }
 
 impl GcLock for Blocking {
-    fn lock(&mut self, _: View<'_>, _: bool) -> LockPlan {
+    fn lock(&mut self, _: View<'_>, _: Pool, _: bool) -> LockPlan {
         LockPlan { scope: self.scope, release_each_page: false }
     }
 

@@ -32,7 +32,7 @@ impl GcLock for Nothing {
         }
     }
 
-    fn lock(&mut self, _: View<'_>, _: bool) -> LockPlan {
+    fn lock(&mut self, _: View<'_>, _: Pool, _: bool) -> LockPlan {
         LockPlan { scope: Scope::Plane, release_each_page: true }
     }
 

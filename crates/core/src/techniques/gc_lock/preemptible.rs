@@ -6,7 +6,8 @@
 //!
 //! **Source.** TTFLASH, section 6.2, after Lee et al., ISPASS 2011.
 //!
-//! **Parameters.** `scope`: `controller`, `channel`, `die` or `plane`. `until`: `urgent` (default), or `end`, the last page.
+//! **Parameters.** `scope`: `controller`, `channel`, `die` or `plane`. `until`: `urgent` (default), `end`, the last page, or `first_of_group`: it
+//! yields while an older GC is under way in its plane group, and not otherwise, so that reads lose one page of a stripe for long.
 //!
 //! **Cost.** A request still waits for the page in flight (840 us) or the erase (2 ms); GC is put off until it is urgent.
 
@@ -30,6 +31,8 @@ pub enum Until {
     Urgent,
     /// Until its last page is moved.
     End,
+    /// While a GC that started before is under way in its plane group.
+    FirstOfGroup,
 }
 
 impl Preemptible {
@@ -40,11 +43,42 @@ impl Preemptible {
 }
 
 impl GcLock for Preemptible {
-    fn lock(&mut self, _: View<'_>, urgent: bool) -> LockPlan {
-        LockPlan { scope: self.scope, release_each_page: !urgent || self.until == Until::End }
+    fn lock(&mut self, view: View<'_>, pool: Pool, urgent: bool) -> LockPlan {
+        let yields = match self.until {
+            Until::Urgent => !urgent,
+            Until::End => true,
+            Until::FirstOfGroup => view.comes_behind_in_group(pool),
+        };
+        LockPlan { scope: self.scope, release_each_page: yields }
     }
 
     fn widest(&mut self) -> Scope {
         self.scope
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gc::state::GcState;
+    use crate::testkit::state_with_stripes;
+
+    #[test]
+    fn only_the_younger_gc_of_a_group_yields_where_the_first_does_not() {
+        // Planes 0 and 2 are in one group, plane 1 in the other.
+        let mut state = state_with_stripes(4, 2, 4);
+        for (number, plane) in [2, 0, 1].into_iter().enumerate() {
+            state.ftl.gc.planes_for_test()[plane].state = GcState::Moving;
+            state.ftl.gc.number_for_test(Pool(plane as u32), number as u64);
+        }
+        let yields = |state: &crate::testkit::Parts, until, pool, urgent| {
+            Preemptible::new(Scope::Plane, until).lock(state.view(), Pool(pool), urgent).release_each_page
+        };
+        for urgent in [false, true] {
+            assert_eq!([0, 2, 1].map(|pool| yields(&state, Until::FirstOfGroup, pool, urgent)), [true, false, false]);
+            assert_eq!([0, 2, 1].map(|pool| yields(&state, Until::Urgent, pool, urgent)), [!urgent; 3]);
+        }
+        state.ftl.gc.planes_for_test()[2].state = GcState::Idle;
+        assert!(!yields(&state, Until::FirstOfGroup, 0, true), "the older one has ended");
     }
 }
