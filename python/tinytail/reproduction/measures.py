@@ -85,22 +85,6 @@ def design_facts(lab: Lab, *, design: str, settings: Mapping[str, str]) -> Value
     }
 
 
-def device_source(
-    lab: Lab,  # noqa: ARG001
-    *,
-    device: str,
-    setting: str,
-    pattern: str,
-) -> Values:
-    """A number that stands in the source of a device's value, for what the value was made of."""
-    section, _, key = setting.partition(".")
-    for each in catalog.describe_device(device).settings:
-        if (each.section, each.key) == (section, key):
-            found = re.search(pattern, each.source)
-            return {"value": float(found[1]) if found is not None else None}
-    raise ConfigError(f'the device has no "{setting}"')
-
-
 def run_values(
     lab: Lab, *, values: Mapping[str, Sequence[str]], per: float = 1, stuck: bool = False
 ) -> Values:
@@ -448,7 +432,6 @@ MEASURES: dict[str, Measure] = {
     for measure in (
         along,
         device_facts,
-        device_source,
         design_fact,
         design_facts,
         drive_work,

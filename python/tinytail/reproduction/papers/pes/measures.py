@@ -12,7 +12,6 @@ from tinytail.engine.results import Test
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import (
     Values,
-    device_source,
     drive_work,
     first_failure,
     requests_per_second,
@@ -33,18 +32,11 @@ def transfer_rate(lab: Lab, *, device: str) -> Values:  # noqa: ARG001
     return {"value": document["geometry"]["page_bytes"] / transfer_us}
 
 
-def dram_rate(lab: Lab, *, device: str, bytes: int) -> Values:
-    """The rate of the DRAM as the device states it, and what a page takes at it and in RAM."""
-    found = device_source(
-        lab, device=device, setting="timing.ram_ns", pattern=r"DRAM of (\d+) MT/s"
-    )
-    stated = found["value"]
-    if not isinstance(stated, float):
-        raise Unavailable(f"the source of timing.ram_ns of {device} states no rate of DRAM")
+def dram_rate(lab: Lab, *, device: str, mt_per_s: int, bytes: int) -> Values:  # noqa: ARG001
+    """What a page takes in RAM, and what it takes at a rate of DRAM, in microseconds."""
     document = catalog.device_document(device)
     return {
-        "stated": stated,
-        "page_us": document["geometry"]["page_bytes"] / (stated * bytes),
+        "page_us": document["geometry"]["page_bytes"] / (mt_per_s * bytes),
         "ram_us": document["timing"]["ram_ns"] / 1000,
     }
 
