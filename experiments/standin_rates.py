@@ -1,12 +1,12 @@
-"""How much slower the stand-ins of LMBE and TPC-C must be for GC to block Base's reads as in Fig. 7.
+"""How much slower the stand-ins of LMBE and TPC-C must be to have the blocked reads of Fig. 7.
 
 Nobody publishes the rates of what TTFLASH's paper replayed of the two traces: the one's are of a
-whole server, the other's of an excerpt in a unit that it does not name. Their times are multiplied by
-one factor, found by bisection on a single number: the share of Base's reads that GC blocks, which
-is to be the middle of the 2 to 5 % of Fig. 7. The paper's text has the range of the six traces, and
-no figure of each.
+whole server, the other's of an excerpt in a unit that it does not name. Their times are multiplied
+by one factor, found by bisection on a single number: the share of Base's reads that GC blocks,
+which is to be the middle of the 2 to 5 % of Fig. 7. The paper's text has the range of the six
+traces, and no figure of each.
 
-Writes a Markdown table. The factors are `scale_time` of the two workload files.
+Writes a Markdown table. The factors are `stand_in_scale_times` of TTFLASH's experiments.
 Run: .venv/bin/python experiments/standin_rates.py
 """
 

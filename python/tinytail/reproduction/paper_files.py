@@ -161,17 +161,24 @@ def _played(experiments: Iterable[Experiment], known: Mapping[str, Trace]) -> di
 def _for_each_trace(
     document: Mapping[str, Any], traces: Mapping[str, Trace]
 ) -> dict[str, dict[str, Any]]:
-    """Experiments that are to be made on several traces, one for each: `name.trace`."""
+    """Experiments that are to be made on several traces, one for each: `name.trace`.
+
+    Their `stand_in_scale_times` is by trace.
+    """
     made: dict[str, dict[str, Any]] = {}
     for name, table in document.items():
         wanted = table.pop("for_traces", None)
+        scales = table.pop("stand_in_scale_times", {})
         if wanted is None:
             made[name] = table
             continue
+        if odd := set(scales) - set(wanted):
+            raise ConfigError(f"{name}: stand_in_scale_times has {odd.pop()}, not in for_traces")
         for trace in wanted:
             if trace not in traces:
                 raise ConfigError(f'{name}: unknown trace "{trace}"' + suggestion(trace, traces))
-            made[f"{name}.{trace}"] = {**table, "workload": f"@{trace}"}
+            scale = {"stand_in_scale_time": scales[trace]} if trace in scales else {}
+            made[f"{name}.{trace}"] = {**table, **scale, "workload": f"@{trace}"}
     return made
 
 

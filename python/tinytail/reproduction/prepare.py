@@ -112,7 +112,7 @@ class Preparation:
                     design=design,
                     workload=workload,
                     trace=options,
-                    transform=Transform(**experiment.transform),
+                    transform=self._transform(experiment),
                     state=experiment.state,
                 )
                 bare = replace(spec, device="", design="", workload="")
@@ -122,6 +122,13 @@ class Preparation:
             if experiment.log:
                 self.logged[runs[-1].key] = experiment.hit
         return tuple(runs)
+
+    def _transform(self, experiment: Experiment) -> Transform:
+        scale = experiment.stand_in_scale_time
+        given = dict(experiment.transform)
+        if scale is not None and self.is_stand_in(self._paper.traces[str(experiment.workload)[1:]]):
+            given["scale_time"] = scale
+        return Transform(**given)
 
     @cached_property
     def _engine(self) -> str:

@@ -75,7 +75,8 @@ class Experiment(RunOptions):
     a table of a `base` and what differs from it (`set`); a workload is a name, `@` and the name of
     a trace, or the content of a workload file. `overlays` are design overlays of this experiment
     alone, which `designs` name with an `@`. `cost_s` is roughly what each run takes, in seconds of
-    CPU time. With `log`, every request is logged; `hit` are the causes of latency by which its log
+    CPU time. `stand_in_scale_time` is the `scale_time` of a stand-in; a recording keeps its times.
+    With `log`, every request is logged; `hit` are the causes of latency by which its log
     tells reads that were hit from others. With `certify`, each design is certified, instead of
     run once: arguments of `tinytail.certify_act`, whose load the workload must be. With
     `queue_depth`, a trace or stand-in is played in closed loop. `quick` holds what differs in the
@@ -92,6 +93,7 @@ class Experiment(RunOptions):
     elsewhere: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     state: Mapping[str, float | str] = field(default_factory=dict)
     transform: Mapping[str, Any] = field(default_factory=dict)
+    stand_in_scale_time: float | None = None
     log: bool = False
     hit: tuple[str, ...] = ()
     queue_depth: int | None = None

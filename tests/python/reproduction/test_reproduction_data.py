@@ -51,6 +51,20 @@ def test_every_number_of_a_condition_stands_in_its_words(paper: Paper, row: Row)
     assert paper.rows[row.id] is row
 
 
+def test_only_traces_have_stand_ins_whose_times_are_scaled() -> None:
+    scaled = [
+        each
+        for paper in papers()
+        for each in paper.experiments.values()
+        if each.stand_in_scale_time is not None
+    ]
+    assert scaled
+    assert all(str(each.workload).startswith("@") for each in scaled)
+    odd = {"ladder": {"for_traces": ["dtrs"], "stand_in_scale_times": {"tpcc": 2}}}
+    with pytest.raises(ConfigError, match="stand_in_scale_times has tpcc, not in for_traces"):
+        paper_files._for_each_trace(odd, {"dtrs": Trace("dtrs", "DTRS")})
+
+
 def test_each_row_has_one_kind_of_evidence_and_there_are_no_others() -> None:
     assert len(ROWS) == 342
     for paper in papers():

@@ -533,3 +533,14 @@ def test_every_run_of_the_full_tier_can_be_prepared(tmp_path: Path) -> None:
     assert len({run.key for run in runs}) == len(runs), "no run is made twice"
     # On two processors, less than an hour.
     assert sum(run.cost_s for run in runs) / 2 < 3600
+
+
+def test_a_stand_in_is_sped_up_and_a_recording_keeps_its_times(tmp_path: Path) -> None:
+    recording = tmp_path / "tpcc.trace"
+    recording.write_text("0 0 0 8 1\n", "utf-8")
+    scales = []
+    for given in ({}, {"tpcc": str(recording)}):
+        with Lab(PES, "full", Store(tmp_path / "kept"), given) as lab:
+            spec: Any = lab.runs("tpcc-server")[0].spec
+            scales.append(spec.transform.scale_time)
+    assert scales == [0.0666667, None]
