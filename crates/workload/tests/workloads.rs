@@ -368,6 +368,49 @@ fn bursts_leave_the_mean_alone_and_widen_the_more_the_longer_the_interval() {
 }
 
 #[test]
+fn shared_bursts_bring_reads_and_writes_together_and_leave_their_numbers_alone() {
+    // The share of the reads that lies in the fifth of the seconds that has most writes. Of the writes themselves 61 % do.
+    let [alone, together] = [("alone", ""), ("together", "shared_bursts = true")].map(|(test, key)| {
+        let flows = ["read", "write"].map(|kind| {
+            format!(
+                "[profile.flows.{kind}s]\nkind = \"{kind}\"\nperiod_s = 256\nrates_per_s = [40.0]\njitter_share = 0.0\npause_share = 0.0\n\
+                 pause_ms = 0.0\nburst_bias = 0.7\nsequential_share = 0.5\ninterleave_share = 0.0\nrevisit_share = 0.0\n\
+                 start_sizes_sectors = [[16, 1.0]]\ncontinuation_sizes_sectors = [[16, 1.0]]\nregions_gib = [[0.0, 100.0, 1.0]]\n"
+            )
+        });
+        let content = format!("summary = \"s\"\n[profile]\nstands_in_for = \"s\"\n{key}\n{}", flows.concat());
+        let mut seconds = vec![[0_usize; 2]; 256];
+        for arrival in generate(&File::new(test, &content).resolve().unwrap(), 1, None, 32) {
+            seconds[(arrival.at / SECOND) as usize][usize::from(arrival.command.kind == CommandKind::Write)] += 1;
+        }
+        let totals = [0, 1].map(|kind| seconds.iter().map(|counts| counts[kind]).sum::<usize>());
+        // Poisson counts of 10,240: within five standard deviations.
+        assert!(totals.iter().all(|total| total.abs_diff(10_240) < 510), "{totals:?}");
+        seconds.sort_unstable_by_key(|counts| std::cmp::Reverse(counts[1]));
+        seconds[..50].iter().map(|counts| counts[0]).sum::<usize>() as f64 / totals[0] as f64
+    });
+    assert!(alone < 0.45 && together > 0.55, "{alone} {together}");
+}
+
+#[test]
+fn flows_that_share_bursts_have_the_same() {
+    let flow = "kind = \"read\"\nperiod_s = 10\nrates_per_s = [1.0]\njitter_share = 0.0\npause_share = 0.0\npause_ms = 0.0\n\
+                sequential_share = 0.0\ninterleave_share = 0.0\nrevisit_share = 0.0\nstart_sizes_sectors = [[16, 1.0]]\n\
+                continuation_sizes_sectors = [[16, 1.0]]\nregions_gib = [[0.0, 1.0, 1.0]]\n";
+    for (line, expected) in [
+        ("burst_bias = 0.7", "[profile.flows.b] `burst_bias` is 0.7; allowed: 0.6, as in the flow \"a\", with `shared_bursts`"),
+        ("burst_bias = 0.6\nstart_s = 3", "[profile.flows.b] `start_s` is 3; allowed: 0, as in the flow \"a\""),
+    ] {
+        let content = format!(
+            "summary = \"s\"\n[profile]\nstands_in_for = \"s\"\nshared_bursts = true\n\
+             [profile.flows.a]\n{flow}burst_bias = 0.6\n[profile.flows.b]\n{flow}{line}\n"
+        );
+        let message = check_file(&File::new("unlike", &content).0).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
 fn an_offset_moves_addresses_and_breaks_no_run() {
     let [aligned, moved] = [("aligned", ""), ("moved", "offset_sectors = 3")].map(|(test, keys)| flow(test, keys));
     assert!(aligned.iter().all(|arrival| arrival.command.sector % 8 == 0) && moved.iter().all(|arrival| arrival.command.sector % 8 == 3));

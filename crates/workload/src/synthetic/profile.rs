@@ -41,6 +41,8 @@ const ONE_REQUEST: f64 = 1e3 * SECOND as f64;
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
     pub(crate) flows: Vec<FlowProfile>,
+    /// Whether the flows burst at the same times.
+    pub(crate) shared_bursts: bool,
 }
 
 /// A checked flow: rates and shares are in range, lists are not empty, regions are not empty.
@@ -91,8 +93,15 @@ impl Profile {
     pub(crate) fn source(&self, seed: u64, requests: Option<u64>) -> ProfileSource {
         // The flows must not share a stream of bits.
         let mut seeds = Random::new(seed);
-        let flows = (0..).zip(&self.flows).map(|(queue, flow)| Flow::new(flow, queue, seeds.bits())).collect();
-        ProfileSource { flows, left: requests.unwrap_or(u64::MAX) }
+        let flows: Vec<_> = (0..).zip(&self.flows).map(|(queue, flow)| (flow, queue, Random::new(seeds.bits()))).collect();
+        // Flows with the same bursts are one process, each of whose requests belongs to one of them by chance: a Poisson process
+        // whose rate varies is split so into independent ones of proportional rates.
+        let shared = flows.first().filter(|_| self.shared_bursts).map(|(_, _, random)| random.clone().bits());
+        let flows = flows.into_iter().map(|(flow, queue, random)| {
+            let burst_seed = shared.unwrap_or_else(|| random.clone().bits());
+            Flow::new(flow, queue, random, burst_seed)
+        });
+        ProfileSource { flows: flows.collect(), left: requests.unwrap_or(u64::MAX) }
     }
 
     /// The first sector beyond every request.
@@ -204,9 +213,8 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(profile: &FlowProfile, queue: u32, seed: u64) -> Self {
-        let random = Random::new(seed);
-        let bursts = Bursts::new(profile.burst_bias, profile.period_s * SECOND, random.clone().bits());
+    fn new(profile: &FlowProfile, queue: u32, random: Random, burst_seed: u64) -> Self {
+        let bursts = Bursts::new(profile.burst_bias, profile.period_s * SECOND, burst_seed);
         let between = |rate: &f64| profile.rate_between_pauses(*rate).unwrap_or(0.0);
         let mut flow = Self {
             queue,

@@ -23,6 +23,9 @@ pub(crate) struct ProfileTable {
     stands_in_for: String,
     /// The flows, by name; at least one.
     flows: BTreeMap<String, FlowTable>,
+    /// Whether the flows burst at the same times, as if each request of one process were a read or a write by their rates.
+    /// `start_s`, `period_s` and `burst_bias` must then be the same for all of them. Without it they burst independently.
+    shared_bursts: Option<bool>,
     /// What the workload claims to be like: characteristics by name, those of reads and writes with `read_` and `write_` before
     /// the name.
     #[serde(default)]
@@ -97,11 +100,17 @@ impl ProfileTable {
         if self.flows.is_empty() {
             faults.add(check.fault("flows", "has no flow; expected at least one"));
         }
+        let shared_bursts = self.shared_bursts == Some(true);
+        let first = self.flows.iter().next().filter(|_| shared_bursts);
         let flows = self.flows.iter().filter_map(|(name, flow)| {
             let section = format!("{}.flows.{name}", check.section);
-            flow.check(Check { section: &section, ..check }, faults)
+            let check = Check { section: &section, ..check };
+            if let Some((first_name, first)) = first {
+                flow.check_bursts_as(first, first_name, check, faults);
+            }
+            flow.check(check, faults)
         });
-        let profile = Profile { flows: flows.collect() };
+        let profile = Profile { flows: flows.collect(), shared_bursts };
         let section = format!("{}.claims", check.section);
         let claims = claims::check(self.claims, Check { section: &section, ..check }, faults);
         Some(Table::Profile { stands_in_for: self.stands_in_for, profile, claims })
@@ -113,6 +122,20 @@ impl FlowTable {
     fn check(&self, check: Check<'_>, faults: &mut Faults) -> Option<FlowProfile> {
         self.check_each(check, faults);
         if faults.touch(check.section) { None } else { faults.take(self.flow(check)) }
+    }
+
+    /// Refuses bursts that are not those of the first flow.
+    fn check_bursts_as(&self, first: &Self, name: &str, check: Check<'_>, faults: &mut Faults) {
+        for (key, own, wanted) in [
+            ("start_s", self.start_s.unwrap_or(0) as f64, first.start_s.unwrap_or(0) as f64),
+            ("period_s", self.period_s as f64, first.period_s as f64),
+            ("burst_bias", self.burst_bias(), first.burst_bias()),
+        ] {
+            if own != wanted {
+                let allowed = format_args!("{wanted}, as in the flow \"{name}\", with `shared_bursts`");
+                faults.add(check.bound(key, format_args!("is {own}"), allowed));
+            }
+        }
     }
 
     /// Refuses values that are wrong whatever the others are.
