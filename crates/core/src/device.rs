@@ -237,6 +237,9 @@ pub struct Host {
     pub over_provisioning_percent: Option<Percent>,
     /// Commands that the device takes at a time, over all its queues; more wait in the host.
     pub queue_depth: u32,
+    /// The depth is that of each queue, instead of all together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub depth_per_queue: bool,
     /// Weight of each device queue in the weighted round robin by which the device takes commands.
     #[serde(default = "one_queue")]
     pub queue_weights: Vec<u32>,

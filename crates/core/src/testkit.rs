@@ -75,6 +75,7 @@ pub fn tiny_device() -> Device {
             capacity_gb: None,
             over_provisioning_percent: over_provisioning(50, 100),
             queue_depth: 32,
+            depth_per_queue: false,
             queue_weights: vec![1],
             link_mb_per_s: None,
             overhead_ns: 0,

@@ -8,6 +8,8 @@ use crate::units::Ns;
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     pub id: u64,
+    /// Its queue among those of the device.
+    pub queue: u32,
     pub asked: Ns,
     pub arrived: Ns,
     pub accepted: Ns,
@@ -41,6 +43,7 @@ impl Request {
         let (asked, arrived, accepted) = at;
         Self {
             id,
+            queue: 0,
             asked,
             arrived,
             accepted,

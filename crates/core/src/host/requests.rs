@@ -307,7 +307,7 @@ impl<O: Observer> Drive<O> {
         let completion = Completion::new(&requests[request as usize], completed);
         top.observer.completed(&completion, by_cause);
         completions.push(completion);
-        queue.completed(command.kind);
+        queue.completed(requests[request as usize].queue, command.kind);
         if slot_mix != NONE {
             queue.waits.release(slot_mix);
         }
@@ -358,10 +358,11 @@ impl<O: Observer> Drive<O> {
     /// The host gives a command to a queue. Returns its number.
     pub(crate) fn take_in(&mut self, queue: u32, asked: Ns, command: Command) -> u64 {
         let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
-        let queued = host.number(asked, self.flash.now, command);
-        let enters = host.queue.take_directly(command.kind);
+        let queue = host.queue.number(queue);
+        let queued = host.number(queue, asked, self.flash.now, command);
+        let enters = host.queue.take_directly(queue, command.kind);
         if !enters {
-            host.queue.push(queue, queued);
+            host.queue.push(queued);
         }
         if raid.scrubbing.is_due() {
             self.wake_scrubbers();

@@ -46,7 +46,7 @@ impl Host {
             sector_shift: device.geometry.sectors_per_unit().trailing_zeros(),
             deadline_ns,
             counters: HostCounters::default(),
-            queue: HostQueue::new(device.host.queue_depth, &device.host.queue_weights),
+            queue: HostQueue::new(device.host.queue_depth, device.host.depth_per_queue, &device.host.queue_weights),
             requests: Slab::with_capacity(device.host.queue_depth as usize),
             path: HostPath::new(device),
             completions: Vec::new(),
@@ -71,18 +71,18 @@ impl Host {
 
     /// Gives a command of the host its number.
     #[inline]
-    pub(super) fn number(&mut self, asked: Ns, arrived: Ns, command: Command) -> Queued {
+    pub(super) fn number(&mut self, queue: u32, asked: Ns, arrived: Ns, command: Command) -> Queued {
         let id = self.next_id;
         self.next_id += 1;
-        Queued { id, asked, arrived, command }
+        Queued { id, queue, asked, arrived, command }
     }
 
     /// The device takes a command now. Returns its request.
     #[inline(always)]
     pub(super) fn admit(&mut self, queued: Queued, now: Ns) -> u32 {
-        let Queued { id, asked, arrived, command } = queued;
+        let Queued { id, queue, asked, arrived, command } = queued;
         let slot_mix = if now > arrived { self.queue.waits.mix(arrived, now) } else { NONE };
-        self.requests.insert(Request::new(id, (asked, arrived, now), slot_mix, command))
+        self.requests.insert(Request { queue, ..Request::new(id, (asked, arrived, now), slot_mix, command) })
     }
 
     /// The logical page of a sector.
@@ -200,8 +200,8 @@ pub(super) fn link_ns(device: &Device, sectors: u32) -> Ns {
 impl Host {
     /// A request in the device that one job will complete.
     pub(crate) fn begin_request_for_test(&mut self, now: Ns, command: Command) -> u32 {
-        let queued = self.number(now, now, command);
-        self.queue.push(0, queued);
+        let queued = self.number(0, now, now, command);
+        self.queue.push(queued);
         self.queue.take();
         let request = self.admit(queued, now);
         self.requests[request as usize].pending = 1;

@@ -79,7 +79,7 @@ fn the_host_goes_on_between_two_operations_of_gc_and_nothing_is_locked() {
     design.gc = toml::from_str("copy = \"controller\"").unwrap();
     let mut drive = drive(&device, design);
     age(&mut drive);
-    drive.up.up.up.host.queue_for_test(crate::host::queue::HostQueue::new(32, &[1]));
+    drive.up.up.up.host.queue_for_test(crate::host::queue::HostQueue::new(32, false, &[1]));
     drive.wake();
     // Each die reads a page of its victim for GC, then it programs: its next read comes after the write that waits.
     drive.advance(drive.now() + 1);
