@@ -132,6 +132,8 @@ pub(super) enum Layout {
 pub(super) struct Dealt {
     /// The first plane of each pool; the pages of a round belong to them in turn.
     pools: Vec<PlaneIx>,
+    /// So many pages in a row, a divisor of the planes of a pool, belong to each.
+    row: u32,
     /// Planes of a pool.
     planes: u32,
     /// Numbers that have no divisor in common with the planes of a pool, each with its inverse modulo that number.
@@ -140,10 +142,10 @@ pub(super) struct Dealt {
 }
 
 impl Dealt {
-    fn new(pools: Vec<PlaneIx>, planes: u32, seed: u64) -> Self {
+    fn new(pools: Vec<PlaneIx>, row: u32, planes: u32, seed: u64) -> Self {
         let inverse = |step: u32| (1..planes.max(2)).find(|other| step * other % planes == 1 % planes);
         let steps = (1..planes.max(2)).filter_map(|step| Some((step, inverse(step)?))).collect();
-        Self { pools, planes, steps, seed }
+        Self { pools, row, planes, steps, seed }
     }
 
     /// Pages of a round.
@@ -162,7 +164,8 @@ impl Dealt {
 
     fn split(&self, lpn: Lpn) -> (PlaneIx, u32) {
         let (round, place) = (lpn / self.round(), lpn % self.round());
-        let (pool, within) = (place % self.pools.len() as u32, place / self.pools.len() as u32);
+        let turn = place / self.row;
+        let (pool, within) = (turn % self.pools.len() as u32, turn / self.pools.len() as u32 * self.row + place % self.row);
         let (step, _, offset) = self.deal(round);
         (self.pools[pool as usize] + (step * within + offset) % self.planes, round)
     }
@@ -172,7 +175,8 @@ impl Dealt {
         let pool = self.pools.iter().position(|&pool| pool == first).expect("a plane of a pool") as u32;
         let (_, inverse, offset) = self.deal(round);
         let within = inverse * ((plane - first + self.planes - offset) % self.planes) % self.planes;
-        round * self.round() + within * self.pools.len() as u32 + pool
+        let turn = within / self.row * self.pools.len() as u32 + pool;
+        round * self.round() + turn * self.row + within % self.row
     }
 }
 
@@ -191,11 +195,12 @@ impl Layout {
     /// As `of`, and also where pages may lie in any of several planes: one that random writes lead to.
     pub(super) fn drawn(place: &PlacePolicy, geometry: &Geometry, seed: u64) -> Option<Self> {
         let planes = geometry.planes();
-        let dealt = |pools, planes| Some(Self::Dealt(Dealt::new(pools, planes, seed)));
+        let dealt = |pools, row, planes| Some(Self::Dealt(Dealt::new(pools, row, planes, seed)));
         match place {
-            PlacePolicy::IdleDie(_) | PlacePolicy::NextIdle(_) => dealt(vec![0], planes),
+            PlacePolicy::IdleDie(_) | PlacePolicy::NextIdle(_) => dealt(vec![0], 1, planes),
             PlacePolicy::Superpage(superpage) => {
-                dealt(superpage.dies().iter().map(|die| die * geometry.planes_per_die).collect(), geometry.planes_per_die)
+                let (dies, row) = superpage.dies();
+                dealt(dies.iter().map(|die| die * geometry.planes_per_die).collect(), row, geometry.planes_per_die)
             }
             place => Self::of(place, planes),
         }

@@ -9,7 +9,8 @@
 //! rarely fill. The paper does not say how pages are chosen for them.
 //!
 //! **Parameters.** `order`, one of the 24 orders of C, W, D and P in which consecutive pages go round the dies; default `CWDP`.
-//! Where P stands in it makes no difference.
+//! Where P stands in it makes no difference. `pages_in_a_row` (default 1): so many consecutive pages go to a die before the next
+//! one's turn, a divisor of the planes of a die; the paper does not say how it lays pages out, and large reads touch fewer dies so.
 //!
 //! **Cost.** What was written together lies on different planes of its die only if it was programmed together; pages with one
 //! plane in common are read one after the other. Overwritten pages leave any plane, so that planes of a die come to hold unequal
@@ -19,12 +20,14 @@ use crate::policy::prelude::*;
 use crate::techniques::place::static_order::PlaneOrder;
 
 /// The die by address, the plane by what waits there.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Superpage {
     #[serde(default)]
     order: PlaneOrder,
-    /// The die of each logical page, modulo the number of dies.
+    #[serde(default = "one")]
+    pages_in_a_row: u32,
+    /// The dies in turn.
     #[serde(skip)]
     dies: Vec<DieIx>,
     /// Of each die, the plane after the one that was chosen last, counted within the die; for the host, and for GC.
@@ -32,10 +35,25 @@ pub struct Superpage {
     turns: [Vec<PlaneIx>; 2],
 }
 
+fn one() -> u32 {
+    1
+}
+
+impl Default for Superpage {
+    fn default() -> Self {
+        Self { order: PlaneOrder::default(), pages_in_a_row: one(), dies: Vec::new(), turns: Default::default() }
+    }
+}
+
 impl Superpage {
-    /// The die of each logical page, modulo the number of dies.
-    pub(crate) fn dies(&self) -> &[DieIx] {
-        &self.dies
+    /// So many consecutive pages go to each die.
+    pub fn in_a_row(pages: u32) -> Self {
+        Self { pages_in_a_row: pages, ..Self::default() }
+    }
+
+    /// The dies in turn, and how many consecutive pages each gets.
+    pub(crate) fn dies(&self) -> (&[DieIx], u32) {
+        (&self.dies, self.pages_in_a_row)
     }
 
     /// The plane of a die with the fewest programs, from the next turn on.
@@ -52,6 +70,12 @@ impl Superpage {
 
 impl Place for Superpage {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        let (pages, at_once) = (self.pages_in_a_row, device.geometry.planes_per_die);
+        if pages == 0 || at_once % pages != 0 {
+            let found = format!("is {pages}; the dies of {} program {at_once} pages at a time", device.name);
+            let fault = Fault::new("place", "pages_in_a_row", found).with("geometry", "planes_per_die");
+            return Err(fault.allowed(format!("1, or another divisor of {at_once}")).into());
+        }
         let planes = self.order.planes(&device.geometry)?;
         let mut known = vec![false; device.geometry.dies() as usize];
         let dies = planes.into_iter().map(|plane| device.geometry.die_of(plane));
@@ -92,7 +116,7 @@ impl Place for Superpage {
 
     #[inline]
     fn plane(&mut self, view: View<'_>, lpn: Lpn) -> PlaneIx {
-        let die = self.dies[lpn as usize % self.dies.len()];
+        let die = self.dies[(lpn / self.pages_in_a_row) as usize % self.dies.len()];
         self.choose(view, die, false)
     }
 
@@ -137,6 +161,18 @@ mod tests {
     fn pages_go_round_the_dies_and_each_die_fills_its_planes_in_turn() {
         let (state, mut place) = (state(), superpage());
         assert_eq!([0, 1, 2, 3, 4, 0, 0].map(|lpn| place.plane(state.view(), lpn)), [0, 4, 1, 5, 2, 3, 0]);
+    }
+
+    #[test]
+    fn several_pages_in_a_row_stay_on_a_die() {
+        let (state, mut place) = (state(), Superpage::in_a_row(2));
+        place.prepare(&device()).unwrap();
+        let dies = [0, 1, 2, 3, 4].map(|lpn| place.plane(state.view(), lpn) / 4);
+        assert_eq!(dies, [0, 0, 1, 1, 0]);
+        for pages in [0, 3, 8] {
+            let error = Superpage::in_a_row(pages).prepare(&device()).unwrap_err().to_string();
+            assert!(error.contains(&format!("`pages_in_a_row` is {pages};")) && error.contains("divisor of 4"), "{error}");
+        }
     }
 
     #[test]
