@@ -205,6 +205,7 @@ impl Design {
             gate_alone_in_die: self.gc_gate.alone_in_die(),
             gc_lock: self.gc_lock.name(),
             gc_locks_nothing: self.gc_lock.nothing(),
+            gc_locks_channels: self.gc_lock.widest() > Scope::Die,
             thresholds: self.gc_trigger.thresholds(),
             pairing: self.pairing.name(),
             pairing_traits: self.pairing.traits(),

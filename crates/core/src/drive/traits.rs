@@ -34,6 +34,9 @@ impl Traits {
             assembles,
             assembles_gc,
             suspends: design.suspend.active(),
+            serves_programs: design.suspend.active() && design.suspend.serves_programs(),
+            cuts_multi_plane: design.suspend.cuts_multi_plane_programs(),
+            joins_erases: design.gc_gate.joins_erases() && planes > 1 && !design.gc.ideal && !late_bound,
         };
         let ftl = FtlTraits {
             dynamic: design.place.reach() != Reach::Plane,

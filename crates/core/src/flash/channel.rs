@@ -269,7 +269,9 @@ where
         let state = &mut self.flash.dies[die as usize];
         state.phase = Phase::ArrayProgram;
         state.traffic = TrafficClass::GcProgram;
-        state.progress.start(begins, array, self.flash.device.timing.program_step_ns(array));
+        if !state.is_suspended() {
+            state.progress.start(begins, array, self.flash.device.timing.program_step_ns(array));
+        }
         self.queue.schedule(die as usize, begins + array);
         if self.flash.traits.suspends {
             self.operation_begins(die);

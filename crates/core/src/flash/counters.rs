@@ -53,6 +53,8 @@ counters! {
     /// At 99 of 100 reads of GCs no more reads than this waited at the die, to within 1 and at most 63. Counted where the host's
     /// reads may join GC's.
     reads_waiting: ReadsWaiting => "pairing/*: reads that waited at 99 % of GC's",
+    /// Erases that joined another in a multi-plane command.
+    joined_erases => "gc_gate/*: erases that joined another",
 
     // Suspension.
     /// Erases and programs cut, each time.
@@ -71,6 +73,8 @@ counters! {
     erase_delay_ns_max => "suspend/*: most ns by which an erase was delayed",
     /// Times at which a die's erases began to make way at the ends of steps, after they had done so at once.
     switches_to_deferred => "suspend/*: switches to deferred",
+    /// Programs that ran beside a suspended erase.
+    programs_beside => "suspend/*: programs beside a suspended erase",
 }
 
 #[cfg(test)]

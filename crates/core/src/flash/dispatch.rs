@@ -153,7 +153,9 @@ where
         if state.suspended == NONE {
             return Some(startable);
         }
-        Some(self.served_while_suspended(die, startable)).filter(|&served| served != 0)
+        // Programs may go on as soon as the pages that were read have left the registers.
+        let awaited = self.flash.serves_programs(die) && self.flash.registers_are_full(die);
+        Some(self.served_while_suspended(die, startable)).filter(|&served| served != 0 || awaited)
     }
 
     /// Starts waiting work of a die, if it is idle and the channel free; otherwise waits in the channel's queue.
@@ -385,9 +387,10 @@ where
     /// Sets the masked work of a die from what the firmware masks, from suspension and from locks on its channel.
     pub(crate) fn update_masked(&mut self, die: DieIx) {
         let masked = self.masked_work(die);
+        let serves_programs = self.flash.serves_programs(die);
         let state = &mut self.flash.dies[die as usize];
         let is_closed = self.flash.channels[state.channel as usize].is_closed_to(die);
-        let suspended = if state.is_suspended() { !READ_BITS } else { 0 };
+        let suspended = if state.is_suspended() && !serves_programs { !READ_BITS } else { 0 };
         state.masked = if is_closed { u64::MAX } else { masked | suspended };
     }
 
@@ -424,7 +427,9 @@ where
         state.phase = phase;
         state.traffic = entry.traffic;
         let end = now + channel_ns + array_ns;
-        if matches!(phase, Phase::Erase | Phase::ArrayProgram) {
+        if state.is_suspended() {
+            self.flash.counters.programs_beside += u64::from(phase == Phase::ArrayProgram);
+        } else if matches!(phase, Phase::Erase | Phase::ArrayProgram) {
             // What is made free has one step of no time.
             let timing = &self.flash.device.timing;
             let step = if phase == Phase::Erase { timing.erase_step_ns } else { timing.program_step_ns(array_ns) };
@@ -451,6 +456,8 @@ where
                 self.end_transfer(die);
                 self.serve_channel(self.flash.channel_of(die));
             }
+            // What is suspended keeps its progress, and nothing suspends a program beside it.
+            Phase::ArrayProgram if state.is_suspended() => self.finish(die, op),
             Phase::ArrayProgram | Phase::Erase => match self.operation_event(die) {
                 ProgressEvent::Ended => self.finish(die, op),
                 ProgressEvent::Cut | ProgressEvent::Asked => {}
@@ -466,15 +473,20 @@ where
     fn finish(&mut self, die: DieIx, op: u32) {
         self.settle_die(die);
         let state = &mut self.flash.dies[die as usize];
+        let erased = state.phase == Phase::Erase;
         state.phase = Phase::Idle;
-        state.progress.total = 0;
-        if self.flash.traits.assembles {
+        if !state.is_suspended() {
+            state.progress.total = 0;
+        }
+        if self.flash.traits.assembles || self.flash.traits.joins_erases && erased {
             // Its parts complete before anything starts: another program would pad planes whose page is not recorded yet, and GCs
-            // that yield after each page yield together.
+            // that yield after each page yield together. What joined erases went through is told of each block.
             self.parts_done(op);
             self.flash.dies[die as usize].running = NONE;
             self.update_locked_category(die);
-            self.programs_ended(die);
+            if self.flash.traits.assembles {
+                self.programs_ended(die);
+            }
             return self.try_start(die);
         }
         self.flash.dies[die as usize].running = NONE;

@@ -36,6 +36,9 @@ where
 {
     /// Asks which waiting operations join `lead`, which has its page, and takes them out of their queues.
     pub(crate) fn pair(&mut self, die: DieIx, lead: u32) {
+        if self.flash.traits.joins_erases && self.flash.ops[lead as usize].kind == OpKind::Erase {
+            self.join_erases(die, lead);
+        }
         if self.flash.traits.pairs && self.flash.dies[die as usize].ready != 0 {
             self.find_partners(die, lead);
         }
@@ -128,6 +131,21 @@ where
             let is_wanted = !engine.flash.channels[state.channel as usize].queue.is_empty();
             if loads && !is_wanted && state.ready != 0 { engine.load_programs(die, op, array) } else { 0 }
         });
+    }
+
+    /// An erase is about to start: those that wait in other planes of its die join it, whatever their blocks are.
+    #[cold]
+    fn join_erases(&mut self, die: DieIx, lead: u32) {
+        for plane in self.planes_of(die) {
+            let waiting = self.flash.first_waiting(plane, Class::Gc);
+            if waiting == NONE || self.flash.ops[waiting as usize].kind != OpKind::Erase {
+                continue;
+            }
+            self.remove_from_queue(waiting);
+            self.attribute_wait(waiting);
+            self.flash.ops[waiting as usize].partner = std::mem::replace(&mut self.flash.ops[lead as usize].partner, waiting);
+            self.flash.counters.joined_erases += 1;
+        }
     }
 
     fn count_waiting_reads(&mut self, die: DieIx) {

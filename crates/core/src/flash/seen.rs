@@ -7,7 +7,7 @@ use crate::flash::bus::Channel;
 use crate::flash::counters::FlashCounters;
 use crate::flash::die::{Die, PlaneQueues};
 use crate::flash::line::linked;
-use crate::flash::op::{CLASSES, Class};
+use crate::flash::op::{CLASSES, Class, OpKind};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
 
@@ -107,6 +107,13 @@ impl Flash {
     /// A die has no erase to run any more.
     pub(crate) fn no_erase_pends(&mut self, die: DieIx) {
         self.dies[die as usize].progress.pending_since = Ns::MAX;
+    }
+
+    /// Whether programs and GCs go on at a die beside the erase that is suspended there.
+    #[inline]
+    pub(crate) fn serves_programs(&self, die: DieIx) -> bool {
+        let suspended = self.dies[die as usize].suspended;
+        self.traits.serves_programs && suspended != NONE && self.ops[suspended as usize].kind == OpKind::Erase
     }
 
     /// Whether cache registers of a die hold pages, which its other work waits for.

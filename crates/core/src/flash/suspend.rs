@@ -6,7 +6,7 @@ use crate::attribution::parts::bits;
 use crate::flash::Engine;
 use crate::flash::ask::{Keep, Serve, Suspension};
 use crate::flash::die::Phase;
-use crate::flash::op::{Class, OpKind, READ_BITS, class_bits};
+use crate::flash::op::{BACKGROUND_BITS, Class, OpKind, READ_BITS, class_bits};
 use crate::flash::upper::Upper;
 use crate::ids::{DieIx, NONE};
 use crate::units::Ns;
@@ -42,7 +42,11 @@ where
         if !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) || state.ready & class_bits(Class::HostRead) == 0 {
             return;
         }
-        if state.progress.cut_at_boundary || self.flash.ops[state.running as usize].partner != NONE {
+        if state.progress.cut_at_boundary || state.is_suspended() {
+            return;
+        }
+        let is_multi_plane = self.flash.ops[state.running as usize].partner != NONE;
+        if is_multi_plane && state.phase == Phase::ArrayProgram && !self.flash.traits.cuts_multi_plane {
             return;
         }
         // While another die's GC locks the channel, no read could be served.
@@ -80,7 +84,7 @@ where
     #[cold]
     pub(super) fn operation_begins(&mut self, die: DieIx) {
         let state = &mut self.flash.dies[die as usize];
-        if !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) {
+        if !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) || state.is_suspended() {
             return;
         }
         let begins = state.progress.first_started;
@@ -216,14 +220,19 @@ where
         let state = &self.flash.dies[die as usize];
         let in_time = |&bit: &usize| {
             let (class, plane) = self.work_of(die, bit);
-            let op = &self.flash.ops[self.flash.first_waiting(plane, class) as usize];
+            let (arrival, born) = match self.flash.first_waiting(plane, class) {
+                // A step of a GC is chosen when it is picked.
+                NONE => (self.flash.planes[plane as usize].step_arrival, self.flash.now),
+                op => (self.flash.ops[op as usize].arrival, self.flash.ops[op as usize].born),
+            };
             match state.progress.serve {
                 Serve::UntilNoneWaits => true,
-                Serve::Arrived => op.arrival <= state.progress.cut_arrival,
-                Serve::ArrivedBy(time) => op.born <= time,
+                Serve::Arrived => arrival <= state.progress.cut_arrival,
+                Serve::ArrivedBy(time) => born <= time,
             }
         };
-        bits(startable & READ_BITS).filter(in_time).fold(0, |served, bit| served | 1 << bit)
+        let served = if self.flash.serves_programs(die) { !BACKGROUND_BITS } else { READ_BITS };
+        bits(startable & served).filter(in_time).fold(0, |served, bit| served | 1 << bit)
     }
 
     /// The suspended operation goes on where it was cut. In the middle of a step the array is ramped up again first, for the
@@ -240,8 +249,12 @@ where
         let state = &mut self.flash.dies[die as usize];
         state.running = std::mem::replace(&mut state.suspended, NONE);
         state.part = state.running;
-        let op = &mut self.flash.ops[state.running as usize];
-        op.other_traffic = Some(traffic);
+        let mut part = state.running;
+        while part != NONE {
+            self.flash.ops[part as usize].other_traffic = Some(traffic);
+            part = self.flash.ops[part as usize].partner;
+        }
+        let op = &self.flash.ops[state.running as usize];
         state.phase = if op.kind == OpKind::Erase { Phase::Erase } else { Phase::ArrayProgram };
         state.traffic = op.traffic;
         let progress = &mut state.progress;

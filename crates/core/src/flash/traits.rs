@@ -15,4 +15,10 @@ pub(crate) struct FlashTraits {
     pub assembles_gc: bool,
     /// `suspend` may answer that something makes way.
     pub suspends: bool,
+    /// Programs, and GCs of other planes, go on beside a suspended erase.
+    pub serves_programs: bool,
+    /// Programs of several planes may make way.
+    pub cuts_multi_plane: bool,
+    /// The erases of a die's planes wait for each other, and start as one.
+    pub joins_erases: bool,
 }

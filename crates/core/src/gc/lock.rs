@@ -185,14 +185,13 @@ where
 {
     fn masked_work(&mut self, die: DieIx) -> u64 {
         let planes = self.planes_of(die);
-        let suspended = self.flash.die(die).is_suspended();
+        let gives_way = self.locks_give_way(die);
         let mut masked = 0;
         let mut die_locked = false;
         for plane in planes.clone() {
             let gc = &self.up.ftl.gc.planes[plane as usize];
             // A suspended erase gives its lock up until it resumes.
-            let locks = gc.locks && !suspended;
-            if locks {
+            if gc.locks && !gives_way {
                 let local = plane % self.flash.device.geometry.planes_per_die;
                 let own = GC_BITS & 0xff << (8 * local);
                 if gc.plan.scope >= Scope::Die {
@@ -213,7 +212,7 @@ where
             self.trace_locks(die);
         }
         for plane in planes {
-            let locked = die_locked || (self.up.ftl.gc.planes[plane as usize].locks && !suspended);
+            let locked = die_locked || (self.up.ftl.gc.planes[plane as usize].locks && !gives_way);
             self.set_locked(plane, locked);
         }
         if self.flash.traits.assembles {
@@ -221,6 +220,9 @@ where
         }
         if self.flash.registers_are_full(die) {
             masked |= !(READ_BITS | self.gc_goes_on(die));
+        }
+        if self.flash.traits.joins_erases || self.flash.traits.serves_programs {
+            return self.mask_erases(die, masked);
         }
         masked
     }

@@ -4,6 +4,7 @@
 pub(crate) mod counters;
 mod cross_plane;
 mod cycle;
+mod erases;
 mod ideal;
 mod lock;
 mod return_to_fast;

@@ -22,7 +22,7 @@ where
         let across = self.up.ftl.traits.gc_across;
         let seen = self.seen();
         // While a GC of the die still reads, those that wait at the gate go on to.
-        let reads = across && planes.clone().any(|plane| seen.in_gc(plane) && !seen.gc_drains(plane));
+        let reads = across && planes.clone().any(|plane| seen.in_gc(plane) && !seen.gc_drains(plane) && !self.erase_waits(plane));
         let asked = planes.clone().filter(|&plane| !(reads && seen.waits_at_gate(plane)));
         let mut rest = asked.fold(0u64, |bits, plane| bits | 1 << (plane - planes.start));
         while rest != 0 {
@@ -53,7 +53,7 @@ where
         let tables = &self.up.ftl.tables;
         let comes = |plane| {
             let drains = self.up.ftl.traits.gc_across && self.seen().gc_drains(plane);
-            let drained = self.gc_of(plane).current.filter(|_| drains);
+            let drained = self.gc_of(plane).current.filter(|_| drains || self.erase_waits(plane));
             drained.map_or(0, |current| tables.pages_in(current.group).saturating_sub(current.in_flight))
         };
         self.planes_of(die).map(|plane| tables.free_pages(plane) + comes(plane)).sum()

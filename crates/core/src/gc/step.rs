@@ -56,6 +56,10 @@ where
         if self.flash.traits.assembles_gc {
             self.programs_changed(die);
         }
+        if self.flash.traits.joins_erases || self.flash.traits.serves_programs {
+            self.await_erase(plane);
+            return self.flash.die(die).is_running();
+        }
         // Giving up the channel may have let another die onto it, or begun a sibling's step here; the erase then waits in the queue
         // like any other work.
         let starts = !self.flash.die(die).is_running() && self.channel_free(self.flash.channel_of(die), die);
@@ -85,13 +89,18 @@ where
 
     /// Erases the victim of a plane's GC: now if it `starts`, else when its turn comes.
     pub(super) fn erase_victim(&mut self, plane: PlaneIx, starts: bool) {
+        let op = self.new_erase(plane);
+        if starts { self.begin(self.flash.die_of(plane), op) } else { self.enqueue(op) }
+    }
+
+    /// The erase of the victim of a plane's GC.
+    pub(super) fn new_erase(&mut self, plane: PlaneIx) -> u32 {
         let Collection { group, chosen, .. } = self.gc_of(plane).current.expect("a GC that has its victim");
         self.up.ftl.gc.counters.copy_ns += self.flash.now - chosen;
         let mut op = Op::new(OpKind::Erase, Class::Gc, TrafficClass::Erase, Owner::Gc(plane), NONE, plane);
         op.ppn = self.up.ftl.tables.block_in(group, plane);
         op.since = self.flash.now;
-        let op = self.flash.new_op(op);
-        if starts { self.begin(self.flash.die_of(plane), op) } else { self.enqueue(op) }
+        self.flash.new_op(op)
     }
 
     /// An operation of a plane's GC completed.

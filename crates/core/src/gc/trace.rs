@@ -21,11 +21,11 @@ where
     pub(super) fn trace_locks(&mut self, die: DieIx) {
         let now = self.flash.now;
         // A suspended erase gives its lock up until it resumes.
-        let suspended = self.flash.die(die).is_suspended();
+        let gives_way = self.locks_give_way(die);
         let of_die = self.planes_of(die).find(|&plane| self.up.ftl.gc.locks(plane, Scope::Die));
         for plane in self.planes_of(die) {
             let own = self.up.ftl.gc.locks(plane, Scope::Plane).then_some(plane);
-            let holder = own.or(of_die).filter(|_| !suspended);
+            let holder = own.or(of_die).filter(|_| !gives_way);
             let gc = holder.map_or(NOBODY, |holder| self.gc_of(holder).number);
             self.observer().plane_locked(plane, now, gc);
         }

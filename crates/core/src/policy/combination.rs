@@ -25,6 +25,8 @@ pub struct Combination<'a> {
     pub gc_lock: &'static str,
     /// GC locks nothing and is one flash operation at a time.
     pub gc_locks_nothing: bool,
+    /// GC locks channels too.
+    pub gc_locks_channels: bool,
     /// The background and the emergency threshold of a plane, in erased blocks, if `[gc_trigger]` has them.
     pub thresholds: Option<(u32, u32)>,
     /// The policy of `[pairing]`.

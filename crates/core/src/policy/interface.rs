@@ -123,6 +123,8 @@ interface! {
         fn strict(&mut self, _view: View<'_>, _pool: Pool) -> bool [else false];
         /// Whether it lets only one pool of a die collect at a time.
         fn alone_in_die(&mut self) -> bool [else false];
+        /// Whether a GC that has moved its pages gives its lock up, and its erase waits for those of its die's other planes.
+        fn joins_erases(&mut self) -> bool [else false];
     }
 }
 
@@ -200,6 +202,10 @@ interface! {
         fn suspend(&mut self, _view: View<'_>, _die: DieIx) -> Suspension [else Suspension::No];
         /// Whether it is worth asking at all.
         fn active(&mut self) -> bool [else true];
+        /// Whether programs, and the GCs of other planes, go on beside a suspended erase as reads do.
+        fn serves_programs(&mut self) -> bool [else false];
+        /// Whether it is asked about programs of several planes, too.
+        fn cuts_multi_plane_programs(&mut self) -> bool [else false];
     }
 }
 

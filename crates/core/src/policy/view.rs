@@ -274,8 +274,8 @@ impl<'a> View<'a> {
     }
     /// When the suspendable work of a die first started to run, and how much of it is done, of how much.
     pub fn progress(self, die: DieIx) -> Option<Progress> {
-        let Die { running, progress, .. } = self.flash.die(die);
-        (*running != NONE && progress.is_running()).then(|| Progress {
+        let Die { running, suspended, progress, .. } = self.flash.die(die);
+        (*running != NONE && *suspended == NONE && progress.is_running()).then(|| Progress {
             kind: self.flash.ops[*running as usize].kind,
             first_started: progress.first_started,
             done: progress.done_at(self.flash.now),

@@ -1,7 +1,8 @@
 //! The techniques that suspend erases, each at the edges of a step and in what distinguishes it.
 
 use super::*;
-use crate::techniques::suspend::erase_suspension::{Clock, EraseSuspension, Mode, Programs};
+use crate::techniques::gc_gate::one_per_die::OnePerDie;
+use crate::techniques::suspend::erase_suspension::{Beside, Clock, EraseSuspension, Mode, Programs};
 use crate::techniques::suspend::never::Never;
 
 fn never() -> SuspendPolicy {
@@ -287,6 +288,146 @@ fn programs_make_way_only_where_they_are_asked_to() {
     // A program of one step starts anew, and the last step is not waited for any shorter.
     assert_eq!(read_during_program(Programs::IntraPhase, 1, 300).1, 330 + READ + 1000);
     assert_eq!(read_during_program(Programs::InterPhase, 4, 751).0, 1000 + READ);
+}
+
+/// Two planes of a die, each with one page to write, after which its GC moves three pages.
+fn two_planes_collect(joined: bool, suspend: SuspendPolicy) -> TestDrive {
+    let mut device = one_channel(1, 2);
+    device.flash.multi_plane_program = true;
+    let mut design = plain_design(Scope::Plane);
+    design.order = OrderPolicy::ReadFirst(ReadFirst::default());
+    design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie::new(joined));
+    design.suspend = suspend;
+    let mut drive = at_the_brink(&device, design, 3);
+    second_plane_at_the_brink(&mut drive);
+    drive.prepare_for_power_cuts();
+    drive.at(0, write(0));
+    drive.at(0, write(1));
+    drive
+}
+
+/// Goes on until a die erases.
+fn until_it_erases(drive: &mut TestDrive) {
+    while drive.flash.dies_for_test()[0].phase != crate::flash::die::Phase::Erase {
+        assert!(drive.step(), "it erases");
+    }
+}
+
+#[test]
+fn erases_of_a_dies_planes_start_as_one_and_make_way_as_one() {
+    let mut apart = two_planes_collect(false, es());
+    apart.run();
+    assert_eq!((apart.counters().gc.erases, apart.counters().flash.joined_erases), (2, 0));
+    let mut joined = two_planes_collect(true, es());
+    until_it_erases(&mut joined);
+    assert_eq!(joined.counters().gc.gcs, 0, "both have moved their pages");
+    let begins = joined.flash.dies_for_test()[0].progress.first_started;
+    let id = joined.at(begins + 500, read(0));
+    joined.run();
+    assert_eq!(joined.finished_at(id), Some(begins + 530 + READ));
+    let counters = joined.counters();
+    assert_eq!((counters.gc.erases, counters.flash.joined_erases, counters.flash.suspensions), (2, 1, 1));
+    assert_eq!(joined.now(), begins + 530 + READ + 40 + 9500, "both end together");
+    joined.audit().unwrap();
+}
+
+#[test]
+fn a_loss_of_power_tears_every_block_of_a_joined_erase() {
+    let mut drive = two_planes_collect(true, es());
+    until_it_erases(&mut drive);
+    let begins = drive.flash.dies_for_test()[0].progress.first_started;
+    drive.advance(begins + 1);
+    let recovery = drive.cut_power().unwrap();
+    assert_eq!(recovery.torn_blocks, 2);
+    assert_eq!(recovery.read_back.map(|it| (it.lost, it.stale)), Some((0, 0)));
+    drive.audit().unwrap();
+}
+
+#[test]
+fn programs_wait_for_a_suspended_erase_or_go_on_beside_it() {
+    let run = |beside| {
+        let mut design = plain_design(Scope::Plane);
+        design.order = OrderPolicy::ReadFirst(ReadFirst::default());
+        design.suspend = SuspendPolicy::EraseSuspension(EraseSuspension::new(Mode::Es, Programs::Never).with(beside, false));
+        let mut drive = at_the_brink(&one_channel(1, 1), design, 1);
+        drive.at(0, write(0));
+        drive.at(BEGINS + 500, read(0));
+        let id = drive.at(BEGINS + 520, write(1));
+        drive.run();
+        assert_eq!(drive.counters().gc.erases, 1);
+        drive.audit().unwrap();
+        (drive.finished_at(id).unwrap() - BEGINS, drive.counters().gc.took_ns - 1, drive.counters().flash.programs_beside)
+    };
+    let erased = 530 + READ + 40 + 9500;
+    assert_eq!(run(Beside::Reads), (erased + 1101, erased, 0));
+    assert_eq!(run(Beside::Programs), (530 + READ + 1101, erased + 1101, 1));
+}
+
+#[test]
+fn programs_of_several_planes_make_way_only_where_they_are_asked_to() {
+    let run = |multi_plane| {
+        let mut device = one_channel(1, 2);
+        (device.timing.program_steps, device.flash.multi_plane_program) = (4, true);
+        let mut design = no_gc();
+        design.pairing = PairingPolicy::SameOffset(SameOffset::default());
+        let technique = EraseSuspension::new(Mode::Es, Programs::InterPhase).with(Beside::Reads, multi_plane);
+        design.suspend = SuspendPolicy::EraseSuspension(technique);
+        let mut drive = drive(&device, design);
+        drive.map_functionally([0, 1, 2, 3]);
+        // The first read keeps the die busy until both programs wait.
+        drive.at(0, read(2));
+        let written = [drive.at(0, write(0)), drive.at(0, write(1))];
+        let begins = READ + 2 + 200;
+        let id = drive.at(begins + 300, read(3));
+        drive.run();
+        assert_eq!(drive.counters().flash.paired, 1);
+        let [first, second] = written.map(|id| drive.finished_at(id).unwrap());
+        assert_eq!(first, second, "its parts complete together");
+        (drive.finished_at(id).unwrap() - begins, first - begins)
+    };
+    assert_eq!(run(false), (1000 + READ, 1000));
+    assert_eq!(run(true), (500 + READ, 1000 + READ));
+}
+
+#[test]
+fn what_joined_erases_and_work_beside_them_cannot_go_with_is_refused() {
+    let refused = |device: &Device, change: &dyn Fn(&mut Design)| {
+        let mut design = plain_design(Scope::Plane);
+        change(&mut design);
+        design.prepare(device).unwrap_err().to_string()
+    };
+    let joined = |design: &mut Design| design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie::new(true));
+    let beside = |design: &mut Design| {
+        design.suspend = SuspendPolicy::EraseSuspension(EraseSuspension::new(Mode::Es, Programs::Never).with(Beside::Programs, false));
+    };
+    let striped = |design: &mut Design| design.place = PlacePolicy::Rain(crate::techniques::place::rain::Rain::new(2));
+    let channel = |design: &mut Design| design.gc_lock = plain_design(Scope::Channel).gc_lock;
+    let multi_plane = |design: &mut Design| {
+        design.suspend = SuspendPolicy::EraseSuspension(EraseSuspension::new(Mode::Es, Programs::Never).with(Beside::Reads, true));
+    };
+    let one_plane = one_channel(1, 1);
+    let mut two_planes = one_channel(1, 2);
+    two_planes.flash.multi_plane_program = false;
+    let found = refused(&two_planes, &joined);
+    assert!(found.contains("[gc_gate] `joined_erases` = true") && found.contains("`multi_plane_program`"), "{found}");
+    two_planes.flash.multi_plane_program = true;
+    let mut two_channels = two_planes.clone();
+    (two_channels.geometry.channels, two_channels.host.over_provisioning_percent) = (2, crate::testkit::over_provisioning(30, 100));
+    two_channels.state.live_percent = 30;
+    let ideal = |design: &mut Design| design.gc.ideal = true;
+    type Change<'a> = &'a dyn Fn(&mut Design);
+    let cases: [(&Device, [Change; 2], [&str; 2]); 6] = [
+        (&one_plane, [&joined, &|_| {}], ["[gc_gate] `joined_erases` = true erases", "`planes_per_die` of"]),
+        (&two_planes, [&joined, &ideal], ["[gc_gate] `joined_erases` = true contradicts", "[gc] `ideal`"]),
+        (&two_channels, [&joined, &striped], ["[gc_gate] `joined_erases` = true contradicts", "[place] `policy` = \"rain\""]),
+        (&two_channels, [&beside, &striped], ["[suspend] `beside` = \"programs\" contradicts", "[place] `policy` = \"rain\""]),
+        (&two_planes, [&beside, &channel], ["[suspend] `beside` = \"programs\" contradicts", "[gc_lock] `scope`"]),
+        (&two_planes, [&multi_plane, &|_| {}], ["[suspend] `multi_plane_programs` = true needs", "\"inter_phase\""]),
+    ];
+    for (device, changes, named) in cases {
+        let found = refused(device, &|design| changes.iter().for_each(|change| change(design)));
+        assert!(named.iter().all(|name| found.contains(name)), "{found}");
+    }
 }
 
 #[test]

@@ -141,6 +141,9 @@ struct Mix {
     gc_par: u8,
     /// Blocks by which a cycle of GC goes on.
     stop_above: u32,
+    /// Erases that are joined, programs beside suspended ones, multi-plane programs that make way, pages in a row on a die, a
+    /// depth for each queue.
+    joined: u8,
     seed: u64,
 }
 
@@ -234,6 +237,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 by_die: (seed / 1024 % 16) as u8,
                 gc_par: (seed / 16_384 % 16) as u8,
                 stop_above: (seed / 262_144 % 2) as u32,
+                joined: (seed >> 41 & 31) as u8,
                 seed,
             },
         )
@@ -266,7 +270,7 @@ impl Mix {
         device.timing.page_class_pattern = vec![0, 1];
         let least = self.rain.as_ref().map_or(0, |stripes| stripes.width);
         device.ram.buffer_kib = self.buffer_pages.max(least) * 4;
-        device.host.queue_depth = 8;
+        (device.host.queue_depth, device.host.depth_per_queue) = (8, self.joined & 16 != 0);
         device.host.overhead_ns = self.overhead_ns;
         device.host.link_mb_per_s = self.link_page_ns.map(|ns| 4096 * 1000 / ns);
         device.host.queue_weights = self.queues.clone();
@@ -359,7 +363,8 @@ impl Mix {
         }
         let in_die = self.in_die();
         if in_die {
-            design.place = PlacePolicy::Superpage(crate::techniques::place::superpage::Superpage::default());
+            let row = if self.joined & 8 != 0 { self.planes } else { 1 };
+            design.place = PlacePolicy::Superpage(crate::techniques::place::superpage::Superpage::in_a_row(row));
         }
         let narrow = self.scope < 2 && self.wild & 4 == 0;
         let across = self.across && self.dynamic && self.rain.is_none() && self.controller && !self.ideal && narrow;
@@ -402,7 +407,7 @@ impl Mix {
             design.gc_gate = GcGatePolicy::Free(Free::on_a_quiet_channel());
         }
         if self.by_die & 2 != 0 {
-            design.gc_gate = GcGatePolicy::OnePerDie(crate::techniques::gc_gate::one_per_die::OnePerDie {});
+            design.gc_gate = GcGatePolicy::OnePerDie(crate::techniques::gc_gate::one_per_die::OnePerDie::new(self.joins_erases()));
         }
         if let Some(suspend) = self.suspension() {
             design.suspend = suspend;
@@ -450,15 +455,25 @@ impl Mix {
         if long && self.seed >> 40 & 1 == 1 { 1_000_000 } else { 3 }
     }
 
+    /// Whether the erases of a die wait for each other.
+    fn joins_erases(&self) -> bool {
+        let possible = self.device().flash.multi_plane_program && self.planes > 1 && !self.ideal;
+        possible && self.late_bound.is_none() && self.rain.is_none() && self.joined & 1 != 0
+    }
+
     /// Whether and how erases and programs make way for reads.
     fn suspension(&self) -> Option<SuspendPolicy> {
-        use crate::techniques::suspend::erase_suspension::{Clock, EraseSuspension, Mode, Programs};
+        use crate::techniques::suspend::erase_suspension::{Beside, Clock, EraseSuspension, Mode, Programs};
         let programs = match self.seed / 8 % 3 {
             0 => Programs::Never,
             1 if self.program_steps > 1 => Programs::InterPhase,
             _ => Programs::IntraPhase,
         };
-        let of = |mode| SuspendPolicy::EraseSuspension(EraseSuspension::new(mode, programs));
+        let possible = self.late_bound().is_none() && self.rain.is_none() && self.scope < 2 && self.wild & 4 == 0;
+        let beside = if possible && self.joined & 2 != 0 { Beside::Programs } else { Beside::Reads };
+        let multi_plane = self.joined & 4 != 0 && programs != Programs::Never;
+        let with = |technique: EraseSuspension| SuspendPolicy::EraseSuspension(technique.with(beside, multi_plane));
+        let of = |mode| with(EraseSuspension::new(mode, programs));
         Some(match self.suspend {
             0 => return None,
             1 => of(Mode::Es),
@@ -469,7 +484,7 @@ impl Mix {
             _ => {
                 let clock = if self.seed & 2 == 0 { Clock::Die } else { Clock::Erase };
                 let timeout_ms = [0.0, 0.003, 0.02, f64::INFINITY][self.seed as usize / 32 % 4];
-                SuspendPolicy::EraseSuspension(EraseSuspension::timed(timeout_ms, clock, programs))
+                with(EraseSuspension::timed(timeout_ms, clock, programs))
             }
         })
     }

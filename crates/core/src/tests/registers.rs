@@ -54,7 +54,7 @@ fn a_gc_that_assembles_pages_reads_on_while_they_cross_the_channel() {
         design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(5, GcPrograms::AllPlanes));
         design.place = PlacePolicy::Superpage(Superpage::default());
         design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(20.0, 12.5).of(Of::Die));
-        design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie {});
+        design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie::default());
         design.gc = toml::from_str("copy = \"controller\"\ndestination = \"die\"").unwrap();
         let mut drive = drive(&device, design);
         drive.map_functionally(0..16);

@@ -128,7 +128,7 @@ fn planes_of_a_die_that_collect_in_turns_keep_as_much_erased() {
     design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(5, GcPrograms::AllPlanes));
     design.place = crate::techniques::PlacePolicy::Superpage(Superpage::default());
     design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(15.0, 10.0).of(Of::Die));
-    design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie {});
+    design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie::default());
     design.gc = toml::from_str("copy = \"controller\"\ndestination = \"die\"\nwrite_points = 2").unwrap();
     let mut drive = drive(&device, design);
     drive.map_functionally(0..live);

@@ -8,23 +8,64 @@
 //! **Source.** A decision for drives whose GC spreads its pages over all planes of a die, such as that of Practical Erase
 //! Suspension: each GC then takes the programs of the whole die, and several would only prolong each other.
 //!
-//! **Parameters.** None.
+//! **Parameters.** `joined_erases` (default false): a GC that has moved its pages is out of the way, and its erase waits until no
+//! other GC of the die moves pages, or a plane whose erase waits is urgent. Then all erases that wait start as one multi-plane
+//! erase, which takes the steps of one and makes way as one. Needs flash with multi-plane programs, and no stripes. Practical
+//! Erase Suspension, section 2.3, batches backlogged erases; MQSim, on which it builds, joins those of a die's planes.
 //!
-//! **Cost.** Where GC stays in its plane, the other planes of the die stand idle meanwhile.
+//! **Cost.** Where GC stays in its plane, the other planes of the die stand idle meanwhile. With `joined_erases` space comes back
+//! later: one die has up to a block of each plane that waits to be erased.
 
 use crate::policy::prelude::*;
 
 /// Open for one plane of each die.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OnePerDie {}
+pub struct OnePerDie {
+    #[serde(default)]
+    joined_erases: bool,
+}
+
+impl OnePerDie {
+    /// The erases of a die's planes wait for each other, or each starts when its GC has moved its pages.
+    pub fn new(joined_erases: bool) -> Self {
+        Self { joined_erases }
+    }
+}
 
 impl GcGate for OnePerDie {
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        if !self.joined_erases || device.flash.multi_plane_program && device.geometry.planes_per_die > 1 {
+            return Ok(());
+        }
+        let (key, found) = if device.geometry.planes_per_die > 1 {
+            (["flash", "multi_plane_program"], format!("`multi_plane_program` of {} is false", device.name))
+        } else {
+            (["geometry", "planes_per_die"], format!("`planes_per_die` of {} is 1", device.name))
+        };
+        let found = format!("= true erases blocks of several planes of a die at once; [{}] {found}", key[0]);
+        Err(Fault::new("gc_gate", "joined_erases", found).with(key[0], key[1]).allowed("false").into())
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        let late = "which has no GC that could wait with its erase";
+        let ideal = "whose GC has no erases";
+        let stripes = "whose reads go around GCs by what they lock";
+        let against = [
+            Against::policy(self.joined_erases && with.stripes, "place", with.place, stripes, ""),
+            Against::policy(self.joined_erases && with.gc_locks_nothing, "gc_lock", with.gc_lock, late, ""),
+            Against::value(self.joined_erases && with.gc_ideal, ["gc", "ideal"], format!("= true, {ideal}"), "false"),
+        ];
+        if let Some(fault) = contradiction("gc_gate", "joined_erases", "= true", against) {
+            faults.push(fault);
+        }
+    }
+
     fn may_start(&mut self, view: View<'_>, pool: Pool, _: Want) -> Gate {
         let (tables, plane) = (view.tables(), view.tables().first_plane(pool));
         let planes = || view.planes_of(view.geometry().die_of(plane));
         let goes_before = planes().filter(|&other| tables.pool_of(other) != pool).any(|other| {
-            let moves = view.in_gc(other) && !view.gc_drains(other);
+            let moves = view.in_gc(other) && !view.gc_drains(other) && !(self.joined_erases && view.gc_erases(other));
             moves || view.waits_at_gate(other) && tables.free_pages(other) < tables.free_pages(plane)
         });
         if goes_before {
@@ -42,6 +83,10 @@ impl GcGate for OnePerDie {
     fn alone_in_die(&mut self) -> bool {
         true
     }
+
+    fn joins_erases(&mut self) -> bool {
+        self.joined_erases
+    }
 }
 
 #[cfg(test)]
@@ -58,7 +103,7 @@ mod tests {
         device.geometry.planes_per_die = 2;
         let tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
         let mut state = Parts::new(&device, tables);
-        let ask = |state: &Parts, plane| OnePerDie {}.may_start(state.view(), Pool(plane), Want::Hard);
+        let ask = |state: &Parts, plane| OnePerDie::default().may_start(state.view(), Pool(plane), Want::Hard);
         state.ftl.tables.take(0, 0, Claimant::Host).unwrap();
         assert_eq!(ask(&state, 1), Gate::Open, "nobody else wants one");
         state.ftl.gc.gated_for_test()[0] = 0b11;

@@ -21,14 +21,18 @@
 //!
 //! **Parameters.** `mode`. `programs`: whether programs make way too; `never` (default), `inter_phase` (at the end of the current of
 //! the device's `program_steps`) or `intra_phase` (at once, and the step starts anew), the two ways of Wu and He. A program that
-//! takes several planes is never cut. With `t_es` alone: `timeout_ms` (default 64, the paper's): milliseconds; 0 is `d_es`, `inf` is
-//! `i_es`; at most an hour otherwise. `clock`: `die` (default), or `erase`, which counts for each erase by itself only the time by
-//! which it has fallen behind: suspended, lost or spent on going on.
+//! takes several planes is cut only with `multi_plane_programs` (default false). `beside`: what goes on while an erase is suspended:
+//! `reads` (default), or `programs`, with which programs and the GCs of other planes are served as reads are, but no other erase;
+//! only reads cut an erase. `programs` can't go with stripes, late-bound allocation or locks of channels. With `t_es` alone:
+//! `timeout_ms` (default 64, the paper's): milliseconds; 0 is `d_es`, `inf` is `i_es`; at most an hour otherwise. `clock`: `die`
+//! (default), or `erase`, which counts for each erase by itself only the time by which it has fallen behind: suspended, lost or spent
+//! on going on.
 //!
 //! **Cost.** A read waits for the device's `suspend_ns`, with `d_es` for up to a step. Each cut in the middle of a step costs the
 //! erase that, `resume_ns` and one more recovery and ramp of the voltage; with `i_es` up to a whole step and `verify_ns` besides.
 //! Reads that leave no pause long enough (`i_es`: of a step) starve erases, and writes with them. `d_es` loses nothing of an erase;
-//! `t_es` lies between, nearer to `i_es` the longer its timeout.
+//! `t_es` lies between, nearer to `i_es` the longer its timeout. With `beside = "programs"` a read waits for a program that runs
+//! beside a suspended erase, which nothing cuts; and writes that never pause keep an erase suspended until the die is out of space.
 
 use crate::policy::prelude::*;
 
@@ -78,6 +82,17 @@ pub enum Programs {
     IntraPhase,
 }
 
+/// What goes on beside a suspended erase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Beside {
+    /// Reads.
+    #[default]
+    Reads,
+    /// Programs as well, and the GCs of other planes.
+    Programs,
+}
+
 /// Erases make way for reads.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -85,6 +100,10 @@ pub struct EraseSuspension {
     mode: Mode,
     #[serde(default)]
     programs: Programs,
+    #[serde(default)]
+    multi_plane_programs: bool,
+    #[serde(default)]
+    beside: Beside,
     timeout_ms: Option<f64>,
     clock: Option<Clock>,
     #[serde(default)]
@@ -99,7 +118,15 @@ pub struct EraseSuspension {
 impl EraseSuspension {
     /// One of the modes, with or without suspension of programs.
     pub fn new(mode: Mode, programs: Programs) -> Self {
-        Self { mode, programs, timeout_ms: None, clock: None, where_possible: false, timeout_ns: 0, idle: false }
+        let (multi_plane_programs, beside) = (false, Beside::Reads);
+        let (timeout_ms, clock, where_possible, timeout_ns, idle) = (None, None, false, 0, false);
+        Self { mode, programs, multi_plane_programs, beside, timeout_ms, clock, where_possible, timeout_ns, idle }
+    }
+
+    /// The same, and programs go on beside a suspended erase, or programs of several planes make way too.
+    #[must_use]
+    pub fn with(self, beside: Beside, multi_plane_programs: bool) -> Self {
+        Self { beside, multi_plane_programs, ..self }
     }
 
     /// T-ES with a timeout in milliseconds, infinity allowed.
@@ -181,8 +208,34 @@ impl Suspend for EraseSuspension {
         Ok(())
     }
 
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        let programs = self.beside == Beside::Programs;
+        let wider = "wider than a die: a die that reads waits for its channel, and can't claim it meanwhile";
+        let against = [
+            Against::policy(programs && with.late_bound, "place", with.place, "whose programs have no die while they wait", ""),
+            Against::policy(programs && with.stripes, "place", with.place, "whose reads go around GCs by what they lock", ""),
+            Against::value(programs && with.gc_locks_channels, ["gc_lock", "scope"], wider, "\"plane\", \"die\""),
+        ];
+        if let Some(fault) = contradiction("suspend", "beside", "= \"programs\"", against) {
+            faults.push(fault);
+        }
+        if self.multi_plane_programs && self.programs == Programs::Never {
+            let found = "= true needs programs that make way; `programs` is \"never\"";
+            let fault = Fault::new("suspend", "multi_plane_programs", found).with("suspend", "programs");
+            faults.push(fault.remedy("`programs` = \"inter_phase\" or \"intra_phase\""));
+        }
+    }
+
     fn active(&mut self) -> bool {
         !self.idle
+    }
+
+    fn serves_programs(&mut self) -> bool {
+        self.beside == Beside::Programs
+    }
+
+    fn cuts_multi_plane_programs(&mut self) -> bool {
+        self.multi_plane_programs
     }
 
     fn suspend(&mut self, view: View<'_>, die: DieIx) -> Suspension {

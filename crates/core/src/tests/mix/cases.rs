@@ -43,6 +43,7 @@ fn plain() -> Mix {
         gc_par: 0,
         stop_above: 0,
         free: 0,
+        joined: 0,
         seed: 0,
     }
 }
