@@ -179,6 +179,7 @@ pub(crate) fn add_bit_errors(device: &mut Device) {
             erases_before: 1500,
             codeword_bytes: 512,
             correctable_bits: 15,
+            percent_per_1000_suspensions: Decimal::default(),
         });
         device.name = format!("{} with bit errors", device.name);
     }

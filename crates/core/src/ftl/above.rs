@@ -36,6 +36,8 @@ pub trait Above: Context + Served + Background {
     fn copied_back(&mut self, from: Ppn, to: Ppn);
     /// A block has been erased.
     fn erased(&mut self, block: BlockIx);
+    /// The erase of a block, which has ended, was cut so often in the middle of a step.
+    fn erase_was_cut(&mut self, block: BlockIx, times: u32);
     /// The GC of a pool is no longer under way; its channels still count it.
     fn gc_ends(&mut self, pool: Pool);
     /// Programs that waited for space have been woken: what else waited for the GC of a pool may go on.

@@ -211,6 +211,10 @@ where
         self.up.ftl.gc.note_erase(plane);
         self.up.ftl.gc.counters.erases += 1;
         self.erased(block);
+        let cuts = self.flash.die(self.flash.die_of(plane)).progress.extra_cycles;
+        if cuts > 0 {
+            self.erase_was_cut(block, cuts);
+        }
         if Self::TRACED {
             self.trace_gc(block, &collection);
         }

@@ -5,7 +5,8 @@
 //! is one byte: its consecutive copybacks, and whether it has been scrubbed since. From that, the erases of its block and a
 //! number drawn from the run's seed and the logical page, the errors of each codeword follow: the quantile of a Poisson
 //! distribution. The number stays with the page wherever it lies and whatever is written to it, so that a copyback never removes
-//! errors, and what happens to other pages changes none of its own.
+//! errors, and what happens to other pages changes none of its own. Where the device says so, each cut of an erase in the middle of
+//! a step raises the errors that all later programs bring to its block.
 
 use crate::device::Device;
 use crate::ftl::Tables;
@@ -129,6 +130,11 @@ pub(crate) struct PageErrors {
     copies: Vec<u8>,
     /// Blocks into which pages were copied, or of which pages were put off, since the last look through them began.
     suspects: Vec<bool>,
+    /// Of each block, the cuts of its erases in the middle of a step; none where they do no harm.
+    cuts: Vec<u32>,
+    /// What 100,000 of them add to the errors of a block, in percent.
+    percent_per_100_000: u64,
+    pages_per_block: u32,
 }
 
 /// Scatters the bits of a number.
@@ -143,11 +149,16 @@ impl PageErrors {
     pub fn new(device: &Device) -> Option<Self> {
         let model = Model::new(device)?;
         let g = &device.geometry;
+        let percent = device.errors.as_ref()?.percent_per_1000_suspensions.units();
+        let blocks = (g.planes() * g.blocks_per_plane) as usize;
         let mut errors = Self {
             model,
             seed: 0,
             copies: huge_vec(g.physical_pages() as usize, 0),
-            suspects: vec![false; (g.planes() * g.blocks_per_plane) as usize],
+            suspects: vec![false; blocks],
+            cuts: vec![0; if percent > 0 { blocks } else { 0 }],
+            percent_per_100_000: percent,
+            pages_per_block: g.pages_per_block,
         };
         errors.seed(0);
         Some(errors)
@@ -219,9 +230,23 @@ impl PageErrors {
         self.suspects[block as usize] = false;
     }
 
+    /// The erase of a block was cut so often in the middle of a step.
+    pub fn erase_was_cut(&mut self, block: BlockIx, times: u32) {
+        if let Some(cuts) = self.cuts.get_mut(block as usize) {
+            *cuts = cuts.saturating_add(times);
+        }
+    }
+
+    /// Mean errors with what the cuts of a page's block add.
+    fn with_cuts(&self, mean: u64, ppn: Ppn) -> u64 {
+        let Some(&cuts) = self.cuts.get((ppn / self.pages_per_block) as usize) else { return mean };
+        let all = 10_000_000 + u128::from(self.percent_per_100_000) * u128::from(cuts);
+        (u128::from(mean) * all / 10_000_000) as u64
+    }
+
     /// What the ECC finds in a physical page that holds `lpn`, in a block of so many erases.
     pub fn find(&self, lpn: Lpn, ppn: Ppn, erases: u32) -> Found {
-        let mean = self.model.mean(erases) * (u64::from(self.copies(ppn)) + 1);
+        let mean = self.with_cuts(self.model.mean(erases), ppn) * (u64::from(self.copies(ppn)) + 1);
         let mut found = Found { corrected: 0, worst: 0, is_beyond: false };
         for codeword in 0..self.model.codewords {
             let drawn = scatter(self.seed ^ (u64::from(lpn) << 32 | u64::from(codeword)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -242,9 +267,8 @@ mod tests {
     use tinytail_config::Decimal;
 
     /// One error in each codeword of 512 bytes for each program of a block with 1000 erases, a hundredth of that on a new one.
-    fn errors(correctable: u32, erases_before: u32) -> PageErrors {
-        let mut device = tiny_device();
-        device.errors = Some(Errors {
+    fn errors_of(correctable: u32, erases_before: u32) -> Errors {
+        Errors {
             fresh_rber: Decimal::of_units(1_000_000_000_000 / 4096 / 100),
             rated_rber: Decimal::of_units(1_000_000_000_000 / 4096),
             rated_erases: 1000,
@@ -252,7 +276,13 @@ mod tests {
             erases_before,
             codeword_bytes: 512,
             correctable_bits: correctable,
-        });
+            percent_per_1000_suspensions: Decimal::default(),
+        }
+    }
+
+    fn errors(correctable: u32, erases_before: u32) -> PageErrors {
+        let mut device = tiny_device();
+        device.errors = Some(errors_of(correctable, erases_before));
         PageErrors::new(&device).unwrap()
     }
 
@@ -275,6 +305,19 @@ mod tests {
         }
         let found = mean_of(&errors, 4, 1000);
         assert!((found / 5.0 - 1.0).abs() < 0.05, "{found}");
+    }
+
+    #[test]
+    fn cuts_of_erases_raise_the_errors_of_their_block_alone_where_the_device_says_so() {
+        let mut plain = errors(100, 0);
+        plain.erase_was_cut(1, 1000);
+        assert_eq!(plain.with_cuts(1_000_000, 4), 1_000_000);
+        let mut device = tiny_device();
+        device.errors = Some(Errors { percent_per_1000_suspensions: Decimal::of_units(1440), ..errors_of(100, 0) });
+        let mut strained = PageErrors::new(&device).unwrap();
+        strained.erase_was_cut(1, 600);
+        strained.erase_was_cut(1, 400);
+        assert_eq!([3, 4, 7, 8].map(|ppn| strained.with_cuts(1_000_000, ppn)), [1_000_000, 1_144_000, 1_144_000, 1_000_000]);
     }
 
     #[test]

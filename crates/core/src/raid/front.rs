@@ -106,6 +106,12 @@ where
         }
     }
 
+    fn erase_was_cut(&mut self, block: BlockIx, times: u32) {
+        if let Some(errors) = &mut self.up.up.raid.errors {
+            errors.erase_was_cut(block, times);
+        }
+    }
+
     #[inline]
     fn gc_ends(&mut self, pool: Pool) {
         if let Some(rain) = &mut self.up.up.raid.rain {

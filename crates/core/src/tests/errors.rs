@@ -21,6 +21,7 @@ fn with_errors(mut device: Device, correctable: u32) -> Device {
         erases_before: 0,
         codeword_bytes: 4096,
         correctable_bits: correctable,
+        percent_per_1000_suspensions: Decimal::default(),
     });
     device
 }

@@ -207,6 +207,7 @@ fn the_errors_of_a_copy_are_the_same_before_and_after_the_move_has_ended() {
         erases_before: 0,
         codeword_bytes: 512,
         correctable_bits: 100,
+        percent_per_1000_suspensions: Decimal::default(),
     });
     let mut drive = levelling_of(&device, true, true);
     drive.up.ftl.gc.plane_erases_for_test()[2] = 16;

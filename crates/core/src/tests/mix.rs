@@ -142,7 +142,7 @@ struct Mix {
     /// Blocks by which a cycle of GC goes on.
     stop_above: u32,
     /// Erases that are joined, programs beside suspended ones, multi-plane programs that make way, pages in a row on a die, a
-    /// depth for each queue.
+    /// depth for each queue, errors by suspensions.
     joined: u8,
     seed: u64,
 }
@@ -237,7 +237,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 by_die: (seed / 1024 % 16) as u8,
                 gc_par: (seed / 16_384 % 16) as u8,
                 stop_above: (seed / 262_144 % 2) as u32,
-                joined: (seed >> 41 & 31) as u8,
+                joined: (seed >> 41 & 63) as u8,
                 seed,
             },
         )
@@ -296,6 +296,7 @@ impl Mix {
             erases_before: 0,
             codeword_bytes: 4096,
             correctable_bits: 150,
+            percent_per_1000_suspensions: Decimal::of_units(if self.joined & 32 != 0 { 100_000 } else { 0 }),
         });
         device.flash.bad_block_percent = Decimal::of_units(if self.flash & 8 != 0 { 1300 } else { 0 });
         device
