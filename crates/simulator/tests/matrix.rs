@@ -33,7 +33,7 @@ impl Observer for Causes {
 /// is new, or has another place, changes nothing as long as it counts nothing.
 fn hashes(drive: &Drive<Causes>) -> String {
     let causes = hash(drive.observer().0);
-    let counted = drive.counters().reported().into_iter().filter(|counter| counter.count > 0);
+    let counted = drive.counters().reported().filter(|counter| counter.count > 0);
     let counters = counted.fold(0, |sum: u64, counter| sum.wrapping_add(hash(counter.name.bytes().map(u64::from).chain([counter.count]))));
     format!("{:016x} {causes:016x} {counters:016x}", drive.event_hash())
 }
