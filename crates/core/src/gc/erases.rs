@@ -11,22 +11,6 @@ impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {
-    /// The GC of a plane has moved its pages. It locks nothing any more, so that it keeps nobody from what may run beside a suspended
-    /// erase, and its own erase waits. Where erases are joined, other GCs that its die wants move their pages first, unless it is
-    /// urgent.
-    #[cold]
-    pub(super) fn await_erase(&mut self, plane: PlaneIx) {
-        let op = self.new_erase(plane);
-        let arrival = self.flash.next_arrival();
-        let entry = &mut self.flash.ops[op as usize];
-        (entry.born, entry.arrival) = (self.flash.now, arrival);
-        self.queue_op(op, plane, Class::Gc);
-        if self.flash.traits.joins_erases && !self.flash.queues(plane).urgent {
-            self.consider_gc_of_die(self.flash.die_of(plane));
-        }
-        self.release(plane);
-    }
-
     /// Whether a plane's GC has moved its pages and waits for the erases of its die; only where these wait for each other.
     pub(super) fn erase_waits(&self, plane: PlaneIx) -> bool {
         self.flash.traits.joins_erases && self.up.ftl.gc.of(plane).state == GcState::Erasing
@@ -35,7 +19,7 @@ where
     /// A GC of a die has begun or ended: which erases wait for it.
     #[cold]
     pub(super) fn put_erases_off(&mut self, pool: Pool) {
-        let die = self.die_of_pool(pool);
+        let die = self.flash.die_of(self.up.ftl.tables.first_plane(pool));
         self.settle_die(die);
         self.update_masked(die);
     }

@@ -94,13 +94,29 @@ where
     }
 
     /// The erase of the victim of a plane's GC.
-    pub(super) fn new_erase(&mut self, plane: PlaneIx) -> u32 {
+    fn new_erase(&mut self, plane: PlaneIx) -> u32 {
         let Collection { group, chosen, .. } = self.gc_of(plane).current.expect("a GC that has its victim");
         self.up.ftl.gc.counters.copy_ns += self.flash.now - chosen;
         let mut op = Op::new(OpKind::Erase, Class::Gc, TrafficClass::Erase, Owner::Gc(plane), NONE, plane);
         op.ppn = self.up.ftl.tables.block_in(group, plane);
         op.since = self.flash.now;
         self.flash.new_op(op)
+    }
+
+    /// The GC of a plane has moved its pages. It locks nothing any more, so that it keeps nobody from what may run beside a suspended
+    /// erase, and its own erase waits. Where erases are joined, other GCs that its die wants move their pages first, unless it is
+    /// urgent.
+    #[cold]
+    fn await_erase(&mut self, plane: PlaneIx) {
+        let op = self.new_erase(plane);
+        let arrival = self.flash.next_arrival();
+        let entry = &mut self.flash.ops[op as usize];
+        (entry.born, entry.arrival) = (self.flash.now, arrival);
+        self.queue_op(op, plane, Class::Gc);
+        if self.flash.traits.joins_erases && !self.flash.queues(plane).urgent {
+            self.consider_gc_of_die(self.flash.die_of(plane));
+        }
+        self.release(plane);
     }
 
     /// An operation of a plane's GC completed.
