@@ -1,9 +1,10 @@
 //! Whether the header line of a trace agrees with the format that its other lines have.
 
 use crate::text;
-use crate::trace::columns::{self, Columns, Role};
+use crate::trace::columns;
 use crate::trace::format::Layout;
 use crate::trace::header::{self, Is, Name, Unit};
+use crate::trace::mapping::{Columns, Role};
 use crate::trace::op::Op;
 use crate::trace::units::{AddressUnit, TimeUnit};
 

@@ -3,8 +3,8 @@
 use tinytail_core::units::Ns;
 
 use crate::error::Column;
-use crate::trace::columns::Columns;
 use crate::trace::fields::Fault;
+use crate::trace::mapping::Columns;
 use crate::trace::op::Op;
 use crate::trace::units::{AddressUnit, Event, OpCodes, TimeUnit};
 

@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use crate::trace::columns::{self, Role};
+use crate::trace::columns;
+use crate::trace::mapping::Role;
 use crate::trace::units::{AddressUnit, TimeUnit};
 
 /// What the name of a column says.

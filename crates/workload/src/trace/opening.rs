@@ -10,12 +10,13 @@ use crate::file;
 use crate::reading::{Reading, TraceContent};
 use crate::text;
 use crate::trace::agreement::{agreement, doubts};
-use crate::trace::columns::{self, Columns};
+use crate::trace::columns;
 use crate::trace::faults::Faults;
 use crate::trace::fields;
 use crate::trace::fio_latency;
 use crate::trace::foreign;
 use crate::trace::input::{self, Input, Line};
+use crate::trace::mapping::{self, Columns};
 use crate::trace::proposal;
 use crate::trace::records::{Records, TimeLimits};
 use crate::trace::units::{AddressUnit, OpCodes, SkipFaulty, TimeUnit};
@@ -172,7 +173,7 @@ impl Settling<'_> {
                 Ok(Some(columns.clone()))
             }
             None if self.format.name == columns::NAME => {
-                Err(self.fault(format!("the format columns is read by what is said of them: --columns {}", columns::EXAMPLE)))
+                Err(self.fault(format!("the format columns is read by what is said of them: --columns {}", mapping::EXAMPLE)))
             }
             None => Ok(None),
         }
@@ -522,7 +523,7 @@ fn unknown_format(path: String, head: &[String]) -> WorkloadError {
         Some(proposal) => format!("{proposal}.\n"),
         None => format!(
             "--columns says what the columns of any delimited text are, as in --columns {}.\nThe nearest: {}. ",
-            columns::EXAMPLE,
+            mapping::EXAMPLE,
             reasons.join("; ")
         ),
     };

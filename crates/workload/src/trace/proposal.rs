@@ -6,10 +6,11 @@ use std::fmt;
 
 use crate::error::Column;
 use crate::text;
-use crate::trace::columns::{self, Columns, Delimited, Delimiter, NLB, Role};
+use crate::trace::columns::{self, Delimited, Delimiter};
 use crate::trace::fields;
 use crate::trace::header::{self, Is, Name, Unit};
 use crate::trace::iso8601;
+use crate::trace::mapping::{Columns, NLB, Role};
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
 use crate::trace::{Op, Parser, Settings};
 

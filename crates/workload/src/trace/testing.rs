@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::trace::columns::{Columns, Delimited};
+use crate::trace::columns::Delimited;
+use crate::trace::mapping::Columns;
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
 use crate::trace::{FORMATS, Fault, Format, Parsed, Parser, Reader, Record, Settings, Time};
 
