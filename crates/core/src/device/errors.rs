@@ -46,12 +46,12 @@ pub struct Errors {
     /// By how many percent a thousand cuts of erases in the middle of a step raise the errors that programs bring to a block, with at
     /// most two decimals. 14.4 is what Practical Erase Suspension, section 2.1, cites of a TLC flash below 20 nm; that errors grow
     /// evenly with the cuts is an assumption.
-    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[cfg_attr(test, schemars(with = "f64"))]
     pub percent_per_1000_suspensions: Decimal<2>,
 }
 
-fn is_none_at_all(percent: &Decimal<2>) -> bool {
+fn is_zero(percent: &Decimal<2>) -> bool {
     *percent == Decimal::default()
 }
 

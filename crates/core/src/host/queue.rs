@@ -112,8 +112,7 @@ impl HostQueue {
     /// Whether a command waits that the device has room for.
     #[inline]
     pub fn lets_in(&self) -> bool {
-        let any = || (0..self.queues.len()).any(|queue| self.can_give(queue));
-        self.waiting > 0 && if self.of_queues.is_none() { self.has_room(0) } else { any() }
+        self.waiting > 0 && (0..self.queues.len()).any(|queue| self.can_give(queue))
     }
 
     /// The next command that the device takes, if it has room.

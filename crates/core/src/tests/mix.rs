@@ -332,7 +332,7 @@ impl Mix {
         let mut design = plain_design(scope);
         if self.preemptible {
             let until = match self.seed / 11 % 3 {
-                0 => Until::FirstOfGroup,
+                0 if self.rain.is_some() => Until::FirstOfGroup,
                 _ if self.by_die & 4 != 0 => Until::End,
                 _ => Until::Urgent,
             };

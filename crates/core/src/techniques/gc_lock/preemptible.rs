@@ -7,7 +7,7 @@
 //! **Source.** TTFLASH, section 6.2, after Lee et al., ISPASS 2011.
 //!
 //! **Parameters.** `scope`: `controller`, `channel`, `die` or `plane`. `until`: `urgent` (default), `end`, the last page, or `first_of_group`: it
-//! yields while an older GC is under way in its plane group, and not otherwise, so that reads lose one page of a stripe for long.
+//! yields while an older GC is under way in its plane group, and needs stripes, so that reads lose one page of a stripe for long.
 //!
 //! **Cost.** A request still waits for the page in flight (840 us) or the erase (2 ms); GC is put off until it is urgent.
 
@@ -52,6 +52,13 @@ impl GcLock for Preemptible {
         LockPlan { scope: self.scope, release_each_page: yields }
     }
 
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        if self.until == Until::FirstOfGroup && !with.stripes {
+            let found = format!("= \"first_of_group\" needs stripes with parity, and [place] `policy` = \"{}\" has none", with.place);
+            faults.push(Fault::new("gc_lock", "until", found).with("place", "policy").allowed("\"urgent\", \"end\""));
+        }
+    }
+
     fn widest(&mut self) -> Scope {
         self.scope
     }
@@ -62,6 +69,14 @@ mod tests {
     use super::*;
     use crate::gc::state::GcState;
     use crate::testkit::state_with_stripes;
+
+    #[test]
+    fn without_stripes_there_is_no_group_to_be_first_in() {
+        let mut design = crate::testkit::plain_design(Scope::Plane);
+        design.gc_lock = crate::techniques::GcLockPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::FirstOfGroup));
+        let error = design.prepare(&crate::testkit::tiny_device()).unwrap_err().to_string();
+        assert!(error.contains("`until` = \"first_of_group\" needs stripes with parity"), "{error}");
+    }
 
     #[test]
     fn only_the_younger_gc_of_a_group_yields_where_the_first_does_not() {
