@@ -6,8 +6,9 @@
 //!
 //! **Source.** TTFLASH, section 6.2, after Lee et al., ISPASS 2011.
 //!
-//! **Parameters.** `scope`: `controller`, `channel`, `die` or `plane`. `until`: `urgent` (default), `end`, the last page, or `first_of_group`: it
-//! yields while an older GC is under way in its plane group, and needs stripes, so that reads lose one page of a stripe for long.
+//! **Parameters.** `scope`: `controller`, `channel`, `die` or `plane`. `until`: `urgent` (default); `end`, the last page; or
+//! `first_of_group`, with stripes: it yields while an older GC of its plane group is under way, so that only one page of a stripe is
+//! out of reach for long.
 //!
 //! **Cost.** A request still waits for the page in flight (840 us) or the erase (2 ms); GC is put off until it is urgent.
 
