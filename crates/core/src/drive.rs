@@ -325,9 +325,7 @@ impl<O: Observer> Context for Drive<O> {
 /// Refuses a drive whose tables the process can't allocate, with a sentence instead of an abort.
 fn check_memory(device: &Device, logical: u64, page_sequence: bool, verify: bool) -> Result<(), ConfigError> {
     let physical = device.geometry.physical_pages();
-    let per_physical = 5 + if page_sequence { 8 } else { 0 } + if verify { 4 } else { 0 } + u64::from(device.errors.is_some());
-    let per_logical = 4 + if verify { 4 } else { 0 };
-    let bytes = physical * per_physical + logical * per_logical;
+    let bytes = table_bytes(device, logical, page_sequence, verify);
     let mut probe: Vec<u8> = Vec::new();
     let fits = usize::try_from(bytes).is_ok_and(|bytes| probe.try_reserve_exact(bytes).is_ok());
     if !fits {
@@ -338,6 +336,14 @@ fn check_memory(device: &Device, logical: u64, page_sequence: bool, verify: bool
         )));
     }
     Ok(())
+}
+
+/// Memory for what a drive knows of each page, and its oracle, if it verifies.
+fn table_bytes(device: &Device, logical: u64, page_sequence: bool, verify: bool) -> u64 {
+    let per_physical = [(5, true), (8, page_sequence), (4, verify), (1, device.errors.is_some())];
+    let per_logical = [(4, true), (4, verify)];
+    let of = |pages: u64, kinds: &[(u64, bool)]| kinds.iter().filter(|kind| kind.1).map(|kind| kind.0 * pages).sum::<u64>();
+    of(device.geometry.physical_pages(), &per_physical) + of(logical, &per_logical)
 }
 
 #[cfg(test)]

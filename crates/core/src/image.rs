@@ -279,6 +279,7 @@ mod tests {
     use crate::techniques::gc_trigger::watermark::Watermark;
     use crate::testkit::{plain_design, tiny_device, with_victims};
     use proptest::prelude::*;
+    use tinytail_config::Row;
 
     fn design() -> Design {
         let mut design = with_victims(plain_design(Scope::Plane), "{ policy = \"greedy\" }, { policy = \"d_choices\", d = 2 }");
@@ -325,6 +326,32 @@ mod tests {
                 assert_eq!(one == other, index == other_index, "{one:?} {other:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_recipe_names_the_victims_of_a_design_that_does_not_collect_greedily() {
+        let recipe = |chain: &str| {
+            let mut design = with_victims(plain_design(Scope::Plane), chain);
+            let row = |section: &str| Row { section: section.into(), key: "d".into(), value: 2.into(), source: String::new() };
+            design.rows = vec![row("victim"), row("order")];
+            Drive::new(&device(), design, false, NullObserver).unwrap().recipe().victims
+        };
+        assert_eq!(recipe("{ policy = \"greedy\" }"), Vec::<String>::new());
+        assert_eq!(recipe("{ policy = \"d_choices\", d = 2 }"), ["d = 2"]);
+    }
+
+    #[test]
+    fn a_policy_s_memory_may_be_as_long_as_is_allowed_and_no_longer() {
+        let bytes = [3, 0, 0, 0, 7, 8, 9];
+        assert_eq!(take_bytes(&mut &bytes[..], 3).ok(), Some(vec![7, 8, 9]));
+        assert!(matches!(take_bytes(&mut &bytes[..], 2), Err(LoadError::Faulty(found)) if found.contains("3 bytes, more than 2")));
+    }
+
+    #[test]
+    fn drives_that_aged_alike_have_one_digest_and_others_another() {
+        let digest = |seed: u64| drive(false).age(seed, &[], |_, _| true).digest;
+        assert_eq!(digest(7), digest(7));
+        assert_ne!(digest(7), digest(8));
     }
 
     #[test]

@@ -453,6 +453,22 @@ mod tests {
     use super::*;
     use crate::testkit::tiny_device;
 
+    /// Token 5 was current when the read arrived, and 8 is now, or 5 still.
+    #[test]
+    fn a_page_that_is_read_has_what_was_written_when_the_read_arrived_or_later() {
+        for (now, right) in [(8, 5..9), (5, 5..6)] {
+            for got in 0..10 {
+                let mut oracle = Oracle::new(&tiny_device(), None);
+                oracle.expected.set(3, Content::Uniform(5));
+                oracle.arm_read(0, 3);
+                oracle.expected.set(3, Content::Uniform(now));
+                oracle.flash.set(7, Content::Uniform(got));
+                oracle.check_flash(0, 3, Some(7), 0, 8, 0);
+                assert_eq!(oracle.mismatch.is_none(), right.contains(&got), "{got} for {now}");
+            }
+        }
+    }
+
     /// Token 5 was current when the read arrived, and 8 is now, or nothing since a trim.
     #[test]
     fn a_regenerated_page_has_what_was_written_when_the_read_arrived_or_later() {

@@ -366,6 +366,10 @@ mod tests {
                 let group: Vec<_> = stripes.rotation_group(plane).collect();
                 assert!(group.contains(&plane));
                 assert!(group.iter().all(|&other| stripes.rotation_index(other) == stripes.rotation_index(plane)));
+                let like_it = |&other: &PlaneIx| stripes.rotation_index(other) == stripes.rotation_index(plane);
+                assert_eq!((0..planes).filter(like_it).count(), group.len(), "no other group has its number");
+                let (index, count) = stripes.rotation_index(plane);
+                assert_eq!((index < count, count), (true, planes / group.len() as u32));
             }
             assert_eq!(pages, stripes.pages(), "every page lies somewhere, once");
             for stripe in 0..stripes.count() {

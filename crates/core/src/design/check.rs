@@ -179,7 +179,7 @@ impl Design {
         if u64::from(blocks_kept) < spare {
             return;
         }
-        let rows_most = (usable.saturating_sub(u64::from(blocks_kept) + 1) * pages).max(1) - 1;
+        let rows_most = usable.saturating_sub(u64::from(blocks_kept) + 1) * pages;
         let most = device.gigabytes(rows_most * u64::from(stripes.groups()) * u64::from(stripes.width() - 1));
         let found = format!(
             "{} adds a parity page to each {} pages, and with a capacity of {} GB that leaves {spare} blocks of each plane; [gc] \

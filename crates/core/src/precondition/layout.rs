@@ -328,3 +328,38 @@ impl Artist {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A plane of ten blocks of eight pages.
+    fn artist(live: u32, points: usize) -> Artist {
+        Artist { pages: 8, blocks: 10, points, random: Pcg64Mcg::seed_from_u64(1), live }
+    }
+
+    #[test]
+    fn no_more_is_erased_than_live_pages_leave() {
+        for live in 0..=80 {
+            for level_blocks in 0..4 {
+                let space = artist(live, 3).draw_blocks(level_blocks, 8);
+                let in_open: u32 = space.remainders.iter().sum();
+                assert!(8 * space.erased + in_open <= 80 - live, "{live} {level_blocks}");
+                // With room for all of it, nothing is taken away.
+                if 80 - live >= 8 * level_blocks + 3 * 7 {
+                    assert_eq!((space.erased, in_open > 0), (level_blocks, true));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn wear_counts_what_gc_wrote_again_for_each_page_that_was_overwritten() {
+        let mut artist = artist(60, 1);
+        let space = artist.space_of(12);
+        let drawn = artist.draw(Theory::Greedy, space, 200);
+        assert!((0.3..0.9).contains(&drawn.victim_valid), "{}", drawn.victim_valid);
+        let written = 60.0 + 2.0 * 60.0 / (1.0 - drawn.victim_valid);
+        assert_eq!(drawn.programs, written as u64);
+    }
+}

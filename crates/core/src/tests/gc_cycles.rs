@@ -35,6 +35,11 @@ fn at_the_brink_of_cycles(design: Design, valid: &[u32]) -> TestDrive {
     drive
 }
 
+#[test]
+fn a_design_says_at_how_many_erased_pages_its_gc_starts() {
+    assert_eq!(drive(&die(1), design(Of::Plane, 1)).design().trigger_pages(&die(1)), Some(27));
+}
+
 fn collected(drive: &TestDrive) -> (u64, u64) {
     (drive.counters().gc.cycles, drive.counters().gc.gcs)
 }

@@ -54,6 +54,20 @@ fn every_command_takes_its_fixed_time_and_holds_nothing_else_meanwhile() {
 }
 
 #[test]
+fn the_oldest_write_is_the_first_that_the_device_took_of_those_that_have_not_completed() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally([0]);
+    assert_eq!(drive.oldest_write(), None);
+    drive.at(0, read(0));
+    drive.at(20, write(1));
+    drive.at(30, write(2));
+    drive.advance(40);
+    assert_eq!(drive.oldest_write(), Some(20));
+    drive.run();
+    assert_eq!(drive.oldest_write(), None);
+}
+
+#[test]
 fn the_data_of_a_write_cross_the_link_before_they_are_in_the_buffer() {
     let mut drive = drive(&linked(8), no_gc());
     let id = drive.at(1000, pages(CommandKind::Write, 0, 2));

@@ -281,6 +281,15 @@ fn stripes_rest_after_a_move_and_not_after_one_that_found_no_room() {
     assert_eq!(asked_again(30_000, true), (1, 1), "one found no room, the other moved");
 }
 
+/// The first operations that wait in a plane, by their classes, and as what `order` sees them.
+fn seen_by_order(drive: &TestDrive, plane: PlaneIx) -> Vec<(Class, Class)> {
+    let classes = [Class::HostRead, Class::Background].into_iter();
+    let waiting = classes.filter(|&class| drive.flash.waiting(plane, class).next().is_some());
+    let die = drive.flash.die_of(plane);
+    let seen = |class| (class, drive.candidate(die, drive.flash.bit(plane, class).trailing_zeros() as usize).class);
+    waiting.map(seen).collect()
+}
+
 /// Reads of page 1 keep its die busy without a gap. Its stripe's move, which begins at 4212, reads page 1 when its patience is
 /// over, and programs it in plane 3, whose die is busy as well.
 #[test]
@@ -297,9 +306,10 @@ fn a_move_on_dies_that_never_rest_goes_on_when_its_patience_is_over() {
         for (id, lpn) in last.iter_mut().zip([1, 4]) {
             *id = (drive.at(4100, read(lpn)), drive.at(4100, read(lpn)));
         }
-        let mut began = false;
+        let (mut began, mut seen) = (false, Vec::new());
         while drive.now() < 200_000 {
             drive.step();
+            seen.extend((0..drive.flash.device.geometry.planes()).flat_map(|plane| seen_by_order(&drive, plane)));
             began |= drive.up.up.raid.levelling.is_moving();
             if began && !drive.up.up.raid.levelling.is_moving() {
                 ended = ended.min(drive.now());
@@ -313,6 +323,10 @@ fn a_move_on_dies_that_never_rest_goes_on_when_its_patience_is_over() {
             }
         }
         assert!(began);
+        let hurries = ends_by != Ns::MAX;
+        assert!(seen.contains(&(Class::Background, Class::Background)) && seen.contains(&(Class::HostRead, Class::HostRead)));
+        // What waits is the program.
+        assert_eq!(seen.contains(&(Class::Background, Class::Flush)), hurries);
         assert_eq!(drive.counters().raid.moves_hurried, u64::from(ends_by != Ns::MAX));
         assert!(ended > 4212 + 30_000, "the dies are never idle, so nothing moves before: {ended}");
         assert!(ended <= ends_by, "{ended}");

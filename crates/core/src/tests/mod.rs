@@ -73,6 +73,7 @@ impl<const TRACED: bool> Observer for Recorder<TRACED> {
     }
 
     fn die_ran(&mut self, run: &Run) {
+        assert!(run.from < run.to, "it takes time: {run:?}");
         self.1.die_ran(run);
     }
 

@@ -166,6 +166,25 @@ fn no_gc_with_stripes() -> Design {
 }
 
 #[test]
+fn a_capacity_that_leaves_no_room_beside_parity_is_refused_with_the_most_that_does() {
+    for (channels, dies) in [(4, 1), (8, 1), (4, 3)] {
+        let mut device = device();
+        (device.geometry.channels, device.geometry.dies_per_chip, device.geometry.blocks_per_plane) = (channels, dies, 16);
+        let mut refused = |pages: u64| {
+            device.set_logical_pages(pages);
+            no_gc_with_stripes().prepare(&device).err().map(|error| error.to_string())
+        };
+        // Of 16 blocks one is GC's, one is open, and one must be left.
+        let most = u64::from(channels * dies * 13 * 4 * 3 / 4);
+        assert_eq!(refused(most), None);
+        for pages in most + 1..most + 40 {
+            let found = refused(pages).unwrap();
+            assert!(found.contains(&format!("`capacity_gb` may be {} at most", tiny_device().gigabytes(most))), "{pages}: {found}");
+        }
+    }
+}
+
+#[test]
 fn a_write_of_most_of_a_stripe_reads_what_does_not_change() {
     let mut drive = mapped(no_gc_with_stripes());
     drive.up.up.raid.buffer.set_flush_above_for_test(1);

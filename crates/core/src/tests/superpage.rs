@@ -49,6 +49,15 @@ fn a_write_point_that_lags_behind_is_padded_and_reads_do_not_wait() {
     drive.audit().unwrap();
 }
 
+#[test]
+fn a_loss_of_power_brings_write_points_that_lag_behind_to_one_offset() {
+    let mut drive = superpage();
+    drive.map_functionally([0, 2, 4]);
+    drive.prepare_for_power_cuts();
+    assert_eq!(drive.cut_power().unwrap().padded_pages, 3);
+    assert_eq!(drive.view().tables().next_offset(1, 0), 3);
+}
+
 /// A die of two planes behind a buffer of so many pages that leave only when writes find no room. Programs wait for a second.
 fn behind_a_buffer(pages: u32) -> TestDrive {
     let mut device = one_channel(1, 2);

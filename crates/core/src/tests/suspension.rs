@@ -69,6 +69,8 @@ fn a_verify_pulse_precedes_a_step_that_is_repeated_and_no_other() {
     assert_eq!(erased(Keep::Progress, &[2500]), 2500 + 30 + 111 + 40 + 7500, "nothing was discarded");
     // The read at 2645 is served at the end of the verify pulse, which is due again because its step has not begun.
     assert_eq!(erased(Keep::Steps, &[2500, 2645]), 2648 + 111 + 7 + 8000);
+    // Nothing of the first step is done yet.
+    assert_eq!(erased(Keep::Steps, &[0]), 30 + 111 + 10_000);
     // At 1985 the step ends before it could be cut: nothing is repeated.
     assert_eq!(erased(Keep::Steps, &[1985]), 2000 + 111 + 8000);
 }

@@ -101,6 +101,11 @@ mod tests {
         state.flash.channels_for_test()[3].busy_until = 50;
         assert_eq!(paper.plan(state.view(), &read(220)), ReadAnswer::Wait);
         assert_eq!(paper.plan(state.view(), &read(221)), ReadAnswer::Reconstruct);
+        // Whatever a die runs and whatever waits for a channel keeps a read waiting as well.
+        state.flash.channels_for_test()[3].busy_until = 0;
+        state.flash.dies_for_test()[3].running = 0;
+        assert_eq!(paper.plan(state.view(), &read(220)), ReadAnswer::Wait);
+        assert_eq!(paper.plan(state.view(), &read(221)), ReadAnswer::Reconstruct);
         let full = BlockedRead { full_stripe: true, ..read(1) };
         assert_eq!(paper.plan(state.view(), &full), ReadAnswer::Reconstruct, "no condition applies to a full stripe");
         assert_eq!(GcTolerant::new(Rule::Greedy).plan(state.view(), &read(1)), ReadAnswer::Reconstruct);
