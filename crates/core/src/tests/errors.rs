@@ -82,6 +82,18 @@ fn an_idle_die_finds_a_page_with_many_errors_and_writes_it_anew() {
 }
 
 #[test]
+fn a_page_that_finds_no_room_is_not_written_anew() {
+    let mut drive = at_the_brink(&with_errors(one_channel(1, 1), 250), scrubbing(50), 2);
+    drive.at(0, write(0));
+    drive.advance(12_114);
+    assert_eq!((drive.counters().gc.gcs, drive.counters().raid.scrubbed_pages), (1, 0));
+    while drive.up.ftl.tables.take(0, 0, crate::ftl::Claimant::Host).is_some() {}
+    drive.run();
+    assert_eq!((drive.counters().raid.scrubbed_pages, drive.counters().raid.scrub_rewrites, copies(&drive, 1)), (1, 0, 1));
+    assert!(drive.flash.queues(0).space_blocked.is_empty(), "it gives up instead of waiting");
+}
+
+#[test]
 fn a_page_with_few_errors_is_read_once_and_left() {
     let mut device = with_errors(one_channel(1, 1), 200);
     // A tenth of the errors: about 20 in a page that was copied once.

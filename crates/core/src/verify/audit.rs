@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::flash::op::{CLASS_BY_NUMBER, OpKind, Owner};
 use crate::ftl::above::WithFtl;
-use crate::ftl::late_bound::{EMERGENCY, EXTERNAL};
+use crate::ftl::late_bound::{BACKGROUND, EMERGENCY, EXTERNAL};
 use crate::ftl::write_points::WritePoints;
 use crate::host::tiers::Drive;
 use crate::ids::{DieIx, NONE, Ppn};
@@ -57,6 +57,9 @@ impl<O: Observer> Drive<O> {
         // No request is lost: when nothing is outstanding, nothing is busy or waiting.
         if self.outstanding() == 0 && raid.buffer.in_flight() == 0 {
             flash.audit_idle()?;
+            if let Some(plane) = ftl.bound.iter().position(|&programs| programs != 0) {
+                return Err(format!("{} programs of the host are bound for plane {plane}, and nothing is outstanding", ftl.bound[plane]));
+            }
         }
         Ok(())
     }
@@ -75,12 +78,16 @@ impl<O: Observer> Drive<O> {
                 return Err(format!("die {index} has {programs} programs that wait there, and {} has its place", bound.is_some()));
             }
         }
+        let of = |op: u32| if let Owner::Gc(plane) = self.flash.ops[op as usize].owner { plane } else { NONE };
+        if let Some(&op) = late_bound.queues[BACKGROUND].iter().find(|&&op| self.flash.queues(of(op)).urgent) {
+            return Err(format!("operation {op} waits in the background, and the GC of plane {} is urgent", of(op)));
+        }
         // No wake-up is lost: no idle die could begin with a page that waits, unless its technique would rather wait.
         if self.policies().page_choice.name() == "custom" {
             return Ok(());
         }
         for &op in late_bound.queues[EMERGENCY].iter().chain(late_bound.queues[EXTERNAL].front()) {
-            let from = if let Owner::Gc(plane) = self.flash.ops[op as usize].owner { plane } else { NONE };
+            let from = of(op);
             let page =
                 Unplaced { from, preference: Preference::Any, asking: NONE, confined: !self.up.ftl.traits.gc_across && from != NONE };
             let view = self.seen();
