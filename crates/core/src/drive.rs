@@ -371,3 +371,21 @@ impl<O: Observer> Drive<O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::tiny_device;
+
+    #[test]
+    fn the_memory_of_a_drive_is_that_of_its_tables_and_its_oracle() {
+        // 64 pages, of which the host sees 40.
+        let device = tiny_device();
+        assert_eq!(device.geometry.physical_pages(), 64);
+        let bytes = |page_sequence, verify| table_bytes(&device, 40, page_sequence, verify);
+        assert_eq!(bytes(false, false), 64 * 5 + 40 * 4);
+        assert_eq!(bytes(true, false), 64 * 13 + 40 * 4);
+        assert_eq!(bytes(false, true), 64 * 9 + 40 * 8);
+        assert_eq!(bytes(true, true), 64 * 17 + 40 * 8);
+    }
+}

@@ -69,7 +69,7 @@ impl Design {
     /// Where ageing collects: as the design's own GC does, or below what the starting state says, one block at a time.
     fn levels_at_start(&mut self, device: &Device) -> CycleLevels {
         let start = self.level_at_start(device);
-        let own = self.start.trigger.filter(|levels| device.state.free_percent.is_none() && levels.start == start);
+        let own = self.start.trigger.filter(|_| device.state.free_percent.is_none());
         own.unwrap_or(CycleLevels { start, stop: start })
     }
 

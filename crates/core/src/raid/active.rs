@@ -175,11 +175,6 @@ impl StripeWrite {
         }
     }
 
-    /// Whether its parity is in RAM and its programs have not started: somebody reads the old generation.
-    fn waits_for_readers(&self) -> bool {
-        self.ready && self.pending == 0
-    }
-
     /// With an oracle: an old page has been read, that of a member, or without one the parity.
     pub(super) fn add_old_page(&mut self, oracle: &Oracle, member: Option<u32>, old: &Content) {
         self.read_sum = self.read_sum.xor(old);
@@ -485,8 +480,13 @@ impl Rain {
         let free = *readers == 0 && item.generation == generation.wrapping_add(1);
         let stripe_write = item.stripe_write;
         self.active.deactivate_if_idle(active);
-        let waits = free && stripe_write != NONE && self.stripe_writes[stripe_write as usize].waits_for_readers();
-        waits.then_some(stripe_write)
+        if !free || stripe_write == NONE {
+            return None;
+        }
+        // A generation begins with a stripe write whose parity is in RAM, and whose programs wait for readers of the one before.
+        let StripeWrite { ready, pending, .. } = self.stripe_writes[stripe_write as usize];
+        crate::check!(ready && pending == 0, "a stripe write that waits for its readers, and is not ready or has begun");
+        Some(stripe_write)
     }
 
     /// The GC of a plane begins. Returns whether another of its group is under way, by what is said of its planes.
