@@ -47,6 +47,9 @@ where
                 }
             }
             self.host_operation_ended(self.flash.channel_of(self.flash.die_of(plane)));
+            if self.up.ftl.late_bound.as_ref().is_some_and(|late_bound| !late_bound.held.is_empty()) {
+                self.release_held();
+            }
         }
     }
 

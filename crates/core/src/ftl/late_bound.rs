@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::flash::ask::Candidate;
 use crate::ftl::Tables;
 use crate::ftl::write_points::WritePoints;
+use crate::ids::Pool;
 use crate::units::Ns;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -26,6 +27,8 @@ pub(crate) struct LateBound {
     pub gc_ended: Vec<Ns>,
     /// Pages that GCs have read or are reading and that have taken no page yet.
     pub moving: u32,
+    /// Pools whose GC `order` holds back, those first that have waited longest.
+    pub held: VecDeque<Pool>,
     /// Scratch, kept so that nothing is allocated per request.
     pub(super) candidates: Vec<Candidate>,
     /// Of each plane, the write point whose turn is next.
@@ -45,6 +48,7 @@ impl LateBound {
             bound: vec![None; device.geometry.dies() as usize],
             gc_ended: vec![0; device.geometry.dies() as usize],
             moving: 0,
+            held: VecDeque::new(),
             candidates: Vec::new(),
             turns: vec![0; device.geometry.planes() as usize],
             random: None,

@@ -31,6 +31,10 @@ counters! {
     /// Cycles of GC that began, each of which goes on for several blocks until enough is erased; none where each block is asked
     /// for anew.
     cycles => "gc_trigger/*: cycles",
+    /// Operations of GC that the order held back at an idle die for the sake of the host.
+    held_back => "order/*: operations of GC held back",
+    /// Pages that GC moved while the host wrote, where the design measures that.
+    moved_under_load => "order/*: pages that GC moved while the host wrote",
     /// Times at which a GC gave up its locks between two pages.
     preemptions => "gc_lock/*: yielded",
     /// Pages that GC read in idle time beyond its threshold, to return write points to fast pages.

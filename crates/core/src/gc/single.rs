@@ -29,9 +29,13 @@ where
     fn set_step(&mut self, pool: Pool) {
         let plane = self.up.ftl.tables.first_plane(pool);
         let want = self.want_gc(pool);
+        if want == Want::Hard {
+            self.late_bound().held.retain(|&held| held != pool);
+        }
+        let held = self.late_bound().held.contains(&pool);
         let &PoolGc { ref current, ref opened, page_waits, stuck, .. } = self.up.ftl.gc.of_pool(pool);
         let erases = current.is_some();
-        let paused = erases || page_waits || self.up.ftl.gc.of(plane).reads;
+        let paused = erases || page_waits || held || self.up.ftl.gc.of(plane).reads;
         let begun = erases || !opened.is_empty();
         let in_flight = opened.iter().any(|opened| opened.in_flight > 0);
         let urgent = want == Want::Hard && (!stuck || in_flight);
@@ -51,11 +55,27 @@ where
         }
     }
 
+    /// An operation of the host has ended: pools that were held back go on, until `order` holds GC back again.
+    #[cold]
+    pub(crate) fn release_held(&mut self) {
+        while !self.ask(|policies, view| policies.order.holds_gc(view))
+            && let Some(pool) = self.late_bound().held.pop_front()
+        {
+            self.consider_step(pool);
+        }
+    }
+
     /// A pool's GC was picked at an idle die whose channel is free: it resolves into one operation. Returns whether the die is now
     /// busy.
     #[cold]
     pub(super) fn single_step(&mut self, pool: Pool) -> bool {
         let plane = self.up.ftl.tables.first_plane(pool);
+        if !self.flash.queues(plane).urgent && self.ask(|policies, view| policies.order.holds_gc(view)) {
+            self.up.ftl.gc.counters.held_back += 1;
+            self.late_bound().held.push_back(pool);
+            self.set_step(pool);
+            return false;
+        }
         let wanted = self.ask(|policies, view| policies.gc_trigger.want(view, pool)) != Want::No;
         if !wanted && !self.is_unparked(pool) {
             // It was for idle time, which is over.

@@ -160,6 +160,8 @@ pub struct Work {
     pub gc_in_the_way_ns: Ns,
     /// Of that, the time of reads and programs.
     pub moves_in_the_way_ns: Ns,
+    /// The time of all operations of GC that ended while pages of the host waited for a die or were programmed.
+    pub gc_under_load_ns: Ns,
     /// The valid share of the victims that ageing had, in thousandths: what to expect before any block is erased.
     pub victim_valid_permille: u32,
 }

@@ -23,7 +23,9 @@ where
         let ns = times.command + times.array + times.transfer;
         let (now, die) = (self.flash.now, self.flash.die_of(entry.plane));
         let in_the_way = self.seen().writes_wait_for(die);
-        let work = &mut self.up.ftl.gc.work;
+        let under_load = in_the_way || self.seen().host_programs_under_way() > 0;
+        let gc = &mut self.up.ftl.gc;
+        let (work, counters) = (&mut gc.work, &mut gc.counters);
         if !matches!(entry.owner, Owner::Gc(_)) {
             work.host_programs += 1;
             work.host_ns += ns;
@@ -38,12 +40,16 @@ where
                 work.moves += 1;
                 work.move_ns += ns;
                 work.moves_in_the_way += u64::from(in_the_way);
+                counters.moved_under_load += u64::from(under_load);
             }
             OpKind::Read => work.move_ns += ns,
         }
         if in_the_way {
             work.gc_in_the_way_ns += ns;
             work.moves_in_the_way_ns += if entry.kind == OpKind::Erase { 0 } else { ns };
+        }
+        if under_load {
+            work.gc_under_load_ns += ns;
         }
         if let Some(late_bound) = &mut self.up.ftl.late_bound {
             late_bound.gc_ended[die as usize] = now;
@@ -60,6 +66,21 @@ impl View<'_> {
     /// Whether writes of the host wait for a die. Only where allocation is late-bound.
     pub fn host_waits(self) -> bool {
         self.ftl.late_bound.as_ref().is_some_and(|late_bound| !late_bound.queues[EXTERNAL].is_empty())
+    }
+
+    /// Whether operations of the host wait at a die or a channel, or run.
+    pub fn host_runs(self) -> bool {
+        (0..self.geometry().channels).any(|channel| self.flash.channel(channel as usize).host_operations > 0)
+    }
+
+    /// Programs of the host that have their places and have not ended. Counted only in designs whose layout is not static.
+    pub fn host_programs_under_way(self) -> u32 {
+        self.ftl.bound.iter().sum()
+    }
+
+    /// Pages that GC is reading, holds or programs. Only where allocation is late-bound.
+    pub fn moves_under_way(self) -> u32 {
+        self.ftl.late_bound.as_ref().map_or(0, |late_bound| late_bound.moving + self.ftl.gc_bound.iter().sum::<u32>())
     }
 
     /// Whether programs of the host or the buffer wait at a die.

@@ -36,7 +36,7 @@ fn late_bound(write_points: u32, choice: PageChoicePolicy) -> Design {
     let mut design = plain_design(Scope::Plane);
     design.place = PlacePolicy::NextIdle(NextIdle::default());
     design.gc_lock = GcLockPolicy::Nothing(Nothing {});
-    design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground {});
+    design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::default());
     design.page_choice = choice;
     design.gc_trigger = GcTriggerPolicy::BackgroundEmergency(BackgroundEmergency::new(7, 2));
     design.gc = toml::from_str(&format!("copy = \"controller\"\ndestination = \"drive\"\nwrite_points = {write_points}")).unwrap();
@@ -91,6 +91,28 @@ fn the_host_goes_on_between_two_operations_of_gc_and_nothing_is_locked() {
         // At most the read that ran, the page in hand, and its own program.
         assert!(completion.completed - begun <= 3200 + 3200 + 200, "{completion:?}");
         assert!(completion.gc_blocked);
+    }
+}
+
+#[test]
+fn gc_of_the_background_begins_at_idle_dies_or_when_the_whole_drive_is_idle() {
+    use crate::techniques::order::emergency_external_background::Background;
+    for (background, beside, idle) in
+        [(Background::IdleDie, true, true), (Background::IdleDrive, false, true), (Background::Never, false, false)]
+    {
+        let mut design = late_bound(1, any());
+        design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(background));
+        let mut drive = drive(&device(2), design);
+        age(&mut drive);
+        let id = drive.submit(0, write(0)).unwrap();
+        drive.wake();
+        while drive.finished_at(id).is_none() {
+            assert_eq!(drive.view().moves_under_way() > 0, beside);
+            drive.step();
+        }
+        assert_eq!(drive.view().moves_under_way() > 0, idle, "the drive is idle, and all planes want GC");
+        drive.run();
+        drive.audit().unwrap();
     }
 }
 

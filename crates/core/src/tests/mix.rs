@@ -81,6 +81,10 @@ impl Order for Wild {
     fn at_channel(&mut self, _: View<'_>, candidates: &[Candidate]) -> usize {
         self.below(candidates.len() as u32) as usize
     }
+
+    fn holds_gc(&mut self, _: View<'_>) -> bool {
+        self.below(2) == 0
+    }
 }
 
 /// One random design on one random device, small enough to be at its limits all the time.
@@ -389,7 +393,7 @@ impl Mix {
             6 => OrderPolicy::DeadlineSlack(crate::techniques::order::deadline_slack::DeadlineSlack::new(3)),
             3 => OrderPolicy::ReadFirst(ReadFirst::new(Channel::Commands)),
             4 => OrderPolicy::EmergencyExternalBackground(
-                crate::techniques::order::emergency_external_background::EmergencyExternalBackground {},
+                crate::techniques::order::emergency_external_background::EmergencyExternalBackground::default(),
             ),
             _ => OrderPolicy::GcFirst(GcFirst {}),
         };

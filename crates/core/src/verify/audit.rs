@@ -82,6 +82,9 @@ impl<O: Observer> Drive<O> {
         if let Some(&op) = late_bound.queues[BACKGROUND].iter().find(|&&op| self.flash.queues(of(op)).urgent) {
             return Err(format!("operation {op} waits in the background, and the GC of plane {} is urgent", of(op)));
         }
+        if let Some(pool) = late_bound.held.iter().find(|&&pool| self.flash.queues(self.up.ftl.tables.first_plane(pool)).urgent) {
+            return Err(format!("the GC of pool {} is urgent and held back", pool.index()));
+        }
         // No wake-up is lost: no idle die could begin with a page that waits, unless its technique would rather wait.
         if self.policies().page_choice.name() == "custom" {
             return Ok(());

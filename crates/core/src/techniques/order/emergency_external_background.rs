@@ -4,17 +4,68 @@
 //! host waits for, oldest first, then GC and flushes in the background. While a write waits for room in a full buffer,
 //! flushes are external. What can't start, because its die or channel is busy, is passed over.
 //!
-//! **Source.** The Harey Tortoise, section 3.2: the emergency, the external and the background queue.
+//! **Source.** The Harey Tortoise, section 3.2: the emergency, the external and the background queue. By section 3.1 GC goes on "when
+//! the FTL finds any chip in the array idle", by section 3.2 "when the system is idle": both can be had.
 //!
-//! **Parameters.** None. **Cost.** A plane that has become urgent serves nobody until its GC has freed a block.
+//! **Parameters.** `background` (default `"idle_die"`): GC that is not urgent begins at every idle die; with `"idle_drive"` it begins
+//! nothing while anything of the host's waits or runs, with `"never"` nothing at all. Both need `[gc_lock] policy = "nothing"`.
+//!
+//! **Cost.** A plane that has become urgent serves nobody until its GC has freed a block. A drive that is never idle comes to that
+//! sooner with `"idle_drive"`, and any that is written to with `"never"`.
 
+use crate::policy::combination::{Against, contradiction};
 use crate::policy::prelude::*;
 use crate::techniques::order::fifo::oldest;
 
 /// Urgent GC, the host, everything else.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EmergencyExternalBackground {}
+#[serde(default, deny_unknown_fields)]
+pub struct EmergencyExternalBackground {
+    background: Background,
+}
+
+/// Where GC that is not urgent begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Background {
+    /// At every idle die.
+    #[default]
+    IdleDie,
+    /// Nowhere while anything of the host's waits or runs.
+    IdleDrive,
+    /// Nowhere.
+    Never,
+}
+
+impl Background {
+    /// Whether it begins nothing now.
+    pub(super) fn waits(self, view: View<'_>) -> bool {
+        match self {
+            Self::IdleDie => false,
+            Self::IdleDrive => view.host_runs(),
+            Self::Never => true,
+        }
+    }
+
+    /// Refuses what leaves an idle die alone where GC does not stop between operations.
+    pub(super) fn check(self, with: &Combination<'_>, faults: &mut Faults) {
+        let found = match self {
+            Self::IdleDie => return,
+            Self::IdleDrive => "= \"idle_drive\"",
+            Self::Never => "= \"never\"",
+        };
+        let job =
+            Against::policy(!with.gc_locks_nothing, "gc_lock", with.gc_lock, "whose GC does not stop between operations", "\"nothing\"");
+        contradiction("order", "background", found, [job]).into_iter().for_each(|fault| faults.push(fault));
+    }
+}
+
+impl EmergencyExternalBackground {
+    /// The three queues, and where that of the background is served.
+    pub fn new(background: Background) -> Self {
+        Self { background }
+    }
+}
 
 /// The emergency queue, the external and the background one.
 pub(super) fn queue(view: View<'_>, candidate: &Candidate) -> u32 {
@@ -34,6 +85,14 @@ impl Order for EmergencyExternalBackground {
     fn at_channel(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize {
         oldest(candidates, |candidate| queue(view, candidate))
     }
+
+    fn holds_gc(&mut self, view: View<'_>) -> bool {
+        self.background.waits(view)
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        self.background.check(with, faults);
+    }
 }
 
 #[cfg(test)]
@@ -48,7 +107,7 @@ mod tests {
     #[test]
     fn urgent_gc_goes_before_the_host_and_other_gc_behind_it() {
         let state = tiny_state();
-        let mut order = EmergencyExternalBackground {};
+        let mut order = EmergencyExternalBackground::default();
         let host = candidate(Class::HostProgram, 2, false);
         for class in [Class::Gc, Class::GcProgram, Class::Lock] {
             assert_eq!(order.at_die(state.view(), &[candidate(class, 1, false), host]), 1);
@@ -60,15 +119,15 @@ mod tests {
     #[test]
     fn the_external_queue_is_first_in_first_out() {
         let waiting = [candidate(Class::HostRead, 2, false), candidate(Class::HostProgram, 1, false)];
-        assert_eq!(EmergencyExternalBackground {}.at_die(tiny_state().view(), &waiting), 1, "no read overtakes a program");
+        assert_eq!(EmergencyExternalBackground::default().at_die(tiny_state().view(), &waiting), 1, "no read overtakes a program");
     }
 
     #[test]
     fn a_flush_is_background_until_a_write_waits_for_it() {
         let mut state = tiny_state();
         let waiting = [candidate(Class::Flush, 1, false), candidate(Class::HostRead, 2, false)];
-        assert_eq!(EmergencyExternalBackground {}.at_die(state.view(), &waiting), 1);
+        assert_eq!(EmergencyExternalBackground::default().at_die(state.view(), &waiting), 1);
         state.raid.buffer.wait(crate::buffer::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0, since: 0 });
-        assert_eq!(EmergencyExternalBackground {}.at_die(state.view(), &waiting), 0);
+        assert_eq!(EmergencyExternalBackground::default().at_die(state.view(), &waiting), 0);
     }
 }

@@ -1,29 +1,32 @@
 //! # Rate matching
 //!
 //! **What it does.** As `emergency_external_background`, except where at a die a write of the host and GC that is not urgent both
-//! wait: there GC goes first if it has had less than its share of the dies' time recently. The share is that in which GC frees
-//! as many pages as the host writes: `GC time : write time = (moves x move + erase) : (freed pages x program)`, all of it
-//! measured, moves and freed pages of an average block. With `hand_over`, the share is scaled down while the pool of erased
-//! blocks is large: by the part that is left of it between a sustainable level and the background threshold.
+//! wait: there GC goes first if it has had less than its share of the drive's time recently. The share is that in which GC frees as
+//! many pages as the host writes: `(moves x move + erase) / freed pages` for each of them, all of it measured, moves and freed
+//! pages of an average block. Where `background` keeps GC from idle dies, it has its share there too, and no more. With
+//! `hand_over`, the share is scaled down while the pool of erased blocks is large: by the part that is left of it between a
+//! sustainable level and the background threshold.
 //!
 //! **Source.** The Harey Tortoise, section 4.3.1: a target ratio of the two bandwidths of one chip, Equations 1 and 2, and the ratio
-//! of the times spent on both in the recent history. Taken literally the ratios are each other's reciprocals; the rates match
-//! in the orientation above. Section 6: a factor between them that "dynamically adjusts to one" (`hand_over`). Decisions: reads of
-//! the host wait for no share; freed and moved pages are measured, not 20 % of a block; a write counts whenever it ends, GC if a
-//! write of the host waits for a die then.
+//! of the times spent on both in the recent history, by which the drive's next operation is chosen before it is placed. Taken
+//! literally the ratios are each other's reciprocals; the rates match in the orientation above. Section 6: a factor between them
+//! that "dynamically adjusts to one" (`hand_over`). Decisions: reads of the host wait for no share; freed and moved pages are
+//! measured, not 20 % of a block; a write counts whenever it ends, GC if a write of the host waits for a die then. Where GC is kept
+//! from idle dies, it counts if a write waits or runs then, and what is under way counts whole.
 //!
 //! **Parameters.** `window_ms` (default 500, 1 to 60,000): time in which what was measured fades to 1/e. `window_erases` (default 64,
 //! 1 to 65,536): erases over which moved pages are averaged. Decisions, made from the device alone: 500 ms are some 600 programs
 //! of a die and 170 erases' time; 64 erases are eight of each die of the smaller drive. `hand_over` (default `false`) and
 //! `sustainable_percent` (default 25, 0 to 99): the sustainable level, in percent of the way from the emergency to the
 //! background threshold; they need a `[gc_trigger]` with thresholds, and `[place] policy = "next_idle"`. `reads_first` (default
-//! `false`): reads of the host go before everything else, at dies and channels, as by `user_reads_first`.
+//! `false`): reads of the host go before everything else, at dies and channels, as by `user_reads_first`. `background` (default
+//! `"idle_die"`): where GC goes on without a share, as by `emergency_external_background`.
 //!
 //! **Cost.** The host waits for GC before it must. Whatever the share, a drive that is busy all the time writes no more than its GC
 //! frees; rate matching decides when that is felt, not whether.
 
 use crate::policy::prelude::*;
-use crate::techniques::order::emergency_external_background::queue;
+use crate::techniques::order::emergency_external_background::{Background, queue};
 use crate::techniques::order::fifo::oldest;
 
 /// GC's share of the dies' time under load.
@@ -35,6 +38,7 @@ pub struct RateMatch {
     hand_over: bool,
     reads_first: bool,
     sustainable_percent: u32,
+    background: Background,
     #[serde(skip)]
     measured: Measured,
 }
@@ -45,8 +49,7 @@ struct Measured {
     at: Ns,
     /// Everything up to then.
     work: Work,
-    /// What of it has not faded: writes and their time, the time of GC while writes waited, its moves and their time.
-    host_ns: f64,
+    /// What of it has not faded: writes, the time of GC while writes waited or ran, its moves while they waited, and their time.
     host_programs: f64,
     gc_ns: f64,
     move_ns: f64,
@@ -67,6 +70,7 @@ impl Default for RateMatch {
             hand_over: false,
             reads_first: false,
             sustainable_percent: 25,
+            background: Background::default(),
             measured: Measured::default(),
         }
     }
@@ -85,9 +89,15 @@ impl RateMatch {
 
     /// Whether GC has had less than its share.
     fn is_due(&mut self, view: View<'_>) -> bool {
-        self.measured.up_to(view.now(), view.work(), self.window_ms * MS, self.window_erases);
+        let counts = |work: Work| if self.background == Background::IdleDie { work.gc_in_the_way_ns } else { work.gc_under_load_ns };
+        self.measured.up_to(view.now(), view.work(), self.window_ms * MS, self.window_erases, counts);
         let scale = if self.hand_over { 1.0 - f64::from(view.pool_permille(self.sustainable_percent)) / 1000.0 } else { 1.0 };
-        self.measured.gc_ns < scale * self.measured.share(view.geometry().pages_in(1)) * self.measured.host_ns
+        let (mut programs, mut gc_ns) = (self.measured.host_programs, self.measured.gc_ns);
+        if self.background != Background::IdleDie {
+            programs += f64::from(view.host_programs_under_way());
+            gc_ns += f64::from(view.moves_under_way()) * self.measured.mean_move_ns;
+        }
+        gc_ns < scale * self.measured.share_ns(view.geometry().pages_in(1)) * programs
     }
 }
 
@@ -106,13 +116,12 @@ impl Measured {
     }
 
     /// Takes in what was done since, and fades what was before.
-    fn up_to(&mut self, now: Ns, work: Work, window_ns: Ns, window_erases: u64) {
+    fn up_to(&mut self, now: Ns, work: Work, window_ns: Ns, window_erases: u64, gc_ns: impl Fn(Work) -> Ns) {
         let keep = 1.0 - ((now - self.at).min(window_ns) as f64 / window_ns as f64);
         let since = |now: u64, then: u64| (now - then) as f64;
         let faded = [
-            (&mut self.host_ns, since(work.host_ns, self.work.host_ns)),
             (&mut self.host_programs, since(work.host_programs, self.work.host_programs)),
-            (&mut self.gc_ns, since(work.gc_in_the_way_ns, self.work.gc_in_the_way_ns)),
+            (&mut self.gc_ns, since(gc_ns(work), gc_ns(self.work))),
             (&mut self.move_ns, since(work.moves_in_the_way_ns, self.work.moves_in_the_way_ns)),
             (&mut self.moves, since(work.moves_in_the_way, self.work.moves_in_the_way)),
         ];
@@ -134,14 +143,12 @@ impl Measured {
         (self.at, self.work) = (now, work);
     }
 
-    /// GC's time for each unit of time that the host's writes take, at which both rates match.
-    fn share(&self, pages_of_block: u32) -> f64 {
+    /// GC's time for each page that the host writes, at which both rates match.
+    fn share_ns(&self, pages_of_block: u32) -> f64 {
         let pages = f64::from(pages_of_block);
         let of_ageing = pages * f64::from(self.work.victim_valid_permille) / 1000.0;
         let moves = self.moves_per_erase.unwrap_or(of_ageing).min(pages - 1.0);
-        let gc = moves * self.mean_move_ns + self.erase_ns;
-        let program = if self.host_programs > 0.0 { self.host_ns / self.host_programs } else { 1.0 };
-        gc / ((pages - moves) * program)
+        (moves * self.mean_move_ns + self.erase_ns) / (pages - moves)
     }
 }
 
@@ -174,10 +181,15 @@ impl Order for RateMatch {
         true
     }
 
+    fn holds_gc(&mut self, view: View<'_>) -> bool {
+        self.background.waits(view) && !self.is_due(view)
+    }
+
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         if self.hand_over {
             with.needs_pool("order", "rate_match", faults);
         }
+        self.background.check(with, faults);
     }
 }
 
@@ -206,6 +218,7 @@ mod tests {
             erase_ns: 64 * 4000,
             moves_of_erased: 128,
             gc_in_the_way_ns: gc_ns,
+            gc_under_load_ns: gc_ns,
             victim_valid_permille: 900,
         };
         state
@@ -237,6 +250,22 @@ mod tests {
             assert_eq!((order.at_die(state.view(), &waiting), order.at_channel(state.view(), &waiting)), (2, 2));
             assert_eq!(order.at_die(state.view(), &waiting[..2]), chosen, "{gc_ns}");
         }
+    }
+
+    #[test]
+    fn no_idle_die_begins_with_gc_that_has_had_its_share_where_the_background_is_kept_from_it() {
+        // Ten writes have ended: 40,000 are GC's. Each one under way is 4000 more, and each move takes 2000 of it.
+        let held = |background, gc_ns, writes, moves| {
+            let mut state = state(gc_ns);
+            state.ftl.bound[0] = writes;
+            state.ftl.gc_bound[1] = moves;
+            RateMatch { background, ..prepared(false, &state) }.holds_gc(state.view())
+        };
+        let [at_44_000, beyond] = [held(Background::Never, 43_999, 1, 0), held(Background::Never, 44_000, 1, 0)];
+        assert_eq!((at_44_000, beyond), (false, true));
+        assert_eq!([held(Background::Never, 43_999, 2, 2), held(Background::Never, 44_000, 2, 2)], [false, true]);
+        assert_eq!([held(Background::Never, 39_999, 0, 0), held(Background::Never, 40_000, 0, 0)], [false, true], "behind the last write");
+        assert!(!held(Background::IdleDie, 1_000_000, 1, 0) && !held(Background::IdleDrive, 1_000_000, 0, 0));
     }
 
     #[test]

@@ -66,6 +66,11 @@ impl LateBoundMix {
             let window_ms = 1 + mix.seed % 2 * 499;
             design.order = OrderPolicy::RateMatch(crate::techniques::order::rate_match::RateMatch::new(window_ms, hand_over));
         }
+        if self.rate_match.is_none() && mix.seed.is_multiple_of(3) {
+            use crate::techniques::order::emergency_external_background::{Background, EmergencyExternalBackground};
+            let background = if mix.seed.is_multiple_of(2) { Background::IdleDrive } else { Background::Never };
+            design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(background));
+        }
         let parking = if self.strong { Strength::Strong } else { Strength::Weak };
         design.page_choice = match self.choice {
             0 => return,
