@@ -80,8 +80,8 @@ impl From<Pacing> for PacingNote {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "State")]
 pub struct StateNote {
-    /// How the drive was aged: `aged` by overwriting, to the `steady` state, or `statistical`.
-    #[schemars(extend("enum" = ["aged", "steady", "statistical"]))]
+    /// How the drive was aged: `aged` by overwriting, to the `steady` state, `statistical`, or `random`.
+    #[schemars(extend("enum" = ["aged", "steady", "statistical", "random"]))]
     pub name: &'static str,
     /// Live share of the physical pages, in percent.
     #[schemars(range(min = 0, max = 100))]
@@ -596,6 +596,7 @@ pub(crate) fn outcome<M: Measures>(
                 AgeingMethod::Overwrite => "aged",
                 AgeingMethod::Steady => "steady",
                 AgeingMethod::Statistical => "statistical",
+                AgeingMethod::Random => "random",
             },
             live_percent: aged.live_pages as f64 * 100.0 / device.geometry.physical_pages() as f64,
             free_percent: f64::from(aged.free_pages_min + aged.free_pages_max) * 50.0 / per_plane,

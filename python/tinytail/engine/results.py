@@ -473,8 +473,8 @@ class State:
     """The state of the drive in which a run started.
 
     Attributes:
-        name: How the drive was aged: `aged` by overwriting, to the `steady` state, or
-            `statistical`.
+        name: How the drive was aged: `aged` by overwriting, to the `steady` state, `statistical`,
+            or `random`.
         live_percent: Live share of the physical pages, in percent.
         free_percent: Erased share of a plane's pages, mean of the least and the most, in percent.
         free_pages_min: Erased pages of the plane that has the fewest.
@@ -490,7 +490,7 @@ class State:
         steady: Whether write amplification became steady. Missing for other ways of ageing.
     """
 
-    name: Literal["aged", "steady", "statistical"]
+    name: Literal["aged", "steady", "statistical", "random"]
     live_percent: float
     free_percent: float
     free_pages_min: int

@@ -108,12 +108,16 @@ impl Design {
         (!document.is_built_in()).then_some(key)
     }
 
-    /// A steady state that no theory knows is written.
+    /// A steady state that no theory knows is written, and so are pages whose places only a policy knows.
     fn fit_ageing(&self, device: &mut Device) -> Option<Adjustment> {
-        let section = self.without_theory().filter(|_| device.state.ageing == AgeingMethod::Statistical)?;
+        let (wanted, section, why) = match device.state.ageing {
+            AgeingMethod::Overwrite | AgeingMethod::Steady => return None,
+            AgeingMethod::Statistical => ("statistical", self.without_theory()?, "no theory knows the steady state under"),
+            AgeingMethod::Random => ("random", (!self.can_be_laid_out()).then_some("place")?, "nobody else knows where pages lie under"),
+        };
         device.state.ageing = AgeingMethod::Overwrite;
-        let message = format!("the drive is aged by writing: no theory knows the steady state under [{section}] {}", self.named(section));
-        Some(Adjustment::new("starting_state", ["state", "ageing"], "statistical", "overwrite", message))
+        let message = format!("the drive is aged by writing: {why} [{section}] {}", self.named(section));
+        Some(Adjustment::new("starting_state", ["state", "ageing"], wanted, "overwrite", message))
     }
 
     /// What the flash lacks, and the design can do without.

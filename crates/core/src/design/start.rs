@@ -29,7 +29,12 @@ impl Design {
             [VictimPolicy::DChoices(_) | VictimPolicy::Fifo(_), ..] | [VictimPolicy::LeastWorn(_)] => true,
             _ => self.collects_greedily(),
         };
-        if matches!(self.place, PlacePolicy::Custom(_)) { Some("place") } else { (!known).then_some("victim") }
+        if self.can_be_laid_out() { (!known).then_some("victim") } else { Some("place") }
+    }
+
+    /// Whether it is known where pages may lie, without asking its policy for each.
+    pub(crate) fn can_be_laid_out(&self) -> bool {
+        !matches!(self.place, PlacePolicy::Custom(_))
     }
 
     /// The trigger at which ageing holds a drive.

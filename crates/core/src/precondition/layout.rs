@@ -1,4 +1,5 @@
-//! A statistical layout: the steady state of uniform random writes, drawn from its theory without writing.
+//! A statistical layout: the steady state of uniform random writes, drawn from its theory without writing; or live pages at random
+//! among stale ones.
 //!
 //! Each plane is drawn by itself, but for open blocks that the planes of a die fill together. The theory says how many of its
 //! blocks have how many valid pages, and how old they are; the open blocks and the erased ones are those of a random moment
@@ -8,6 +9,7 @@
 
 use crate::context::Context;
 use crate::design::{Design, StartLevel};
+use crate::device::AgeingMethod;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
 use crate::ftl::drawn::{Drawn, Space};
@@ -31,6 +33,8 @@ enum Theory {
     Fifo,
     /// The fewest erases, lowest index first: the order in which blocks closed, which is that of their indices.
     LeastWorn,
+    /// None: each programmed page is as likely to be valid as any other.
+    Random,
 }
 
 /// The steady state of a plane's closed blocks.
@@ -39,6 +43,8 @@ enum Steady {
     Levels(Levels),
     /// By their age: the chance of a page to stay valid while a block is filled.
     Survival(f64),
+    /// Valid pages anywhere.
+    Random,
 }
 
 impl Theory {
@@ -48,6 +54,7 @@ impl Theory {
         let valid_blocks = (f64::from(valid) / pages).min(closed.into());
         let rho = valid_blocks / f64::from(closed.max(1));
         let levels = match self {
+            Self::Random => return (Steady::Random, rho),
             Self::Greedy => Levels::greedy(pages_per_block, rho),
             Self::DChoices(d) => Levels::d_choices(pages_per_block, rho, d),
             Self::Fifo | Self::LeastWorn => {
@@ -78,7 +85,8 @@ where
 {
     pub(super) fn lay_out(&mut self, live: LivePages<'_>, seed: u64, progress: Progress<'_>) -> Aged {
         let (device, design) = (&self.flash.device, self.policies());
-        let (Some(theory), Some(layout)) = (theory(design), Layout::drawn(&design.place, &device.geometry, seed)) else {
+        let theory = if device.state.ageing == AgeingMethod::Random { Some(Theory::Random) } else { theory(design) };
+        let (Some(theory), Some(layout)) = (theory, Layout::drawn(&design.place, &device.geometry, seed)) else {
             unreachable!("a design without a theory is written")
         };
         let planes = layout.planes();
@@ -251,11 +259,30 @@ impl Artist {
         let counts = match steady {
             Steady::Levels(levels) => self.counts_by_level(&levels, closed, valid),
             Steady::Survival(survival) => self.counts_by_age(survival, closed, valid),
+            Steady::Random => self.counts_at_random(closed, valid),
         };
         let amplification = 1.0 / (1.0 - victim_valid).max(1.0 / f64::from(pages));
+        let overwrite_percent = if theory == Theory::Random { 0 } else { overwrite_percent };
         let written = f64::from(self.live) * (1.0 + f64::from(overwrite_percent) / 100.0 * amplification);
         let programs = (written as u64).max(u64::from(blocks * pages - erased_pages));
         Drawn { valid: counts, by_index: theory == Theory::LeastWorn, programs, victim_valid, space }
+    }
+
+    /// Valid pages of closed blocks, if any page is as likely to be valid as any other.
+    fn counts_at_random(&mut self, closed: u32, valid: u32) -> Vec<u32> {
+        let (mut pages_left, mut valid_left) = (closed * self.pages, valid);
+        let mut of_block = || {
+            let programmed = self.pages;
+            (0..programmed)
+                .filter(|_| {
+                    let is_valid = self.below(pages_left) < valid_left;
+                    pages_left -= 1;
+                    valid_left -= u32::from(is_valid);
+                    is_valid
+                })
+                .count() as u32
+        };
+        (0..closed).map(|_| of_block()).collect()
     }
 
     /// Valid pages of closed blocks whose shares are given, in the order of their ages.
@@ -350,6 +377,19 @@ mod tests {
                     assert_eq!((space.erased, in_open > 0), (level_blocks, true));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn at_random_each_page_is_as_likely_to_be_valid_as_any_other() {
+        let mut artist = Artist { blocks: 4000, live: 4000 * 8 / 2, ..artist(0, 1) };
+        let counts = artist.counts_at_random(4000, 16_000);
+        assert_eq!((counts.len(), counts.iter().sum::<u32>()), (4000, 16_000));
+        // Of blocks of eight pages, half of which are valid, so many have none, one, ..., by the binomial distribution.
+        for (valid, of_256) in [1, 8, 28, 56, 70, 56, 28, 8, 1].into_iter().enumerate() {
+            let found = counts.iter().filter(|&&count| count as usize == valid).count() as f64;
+            let expected = f64::from(of_256) * 4000.0 / 256.0;
+            assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{valid}: {found}, {expected}");
         }
     }
 

@@ -54,7 +54,12 @@ where
         self.seed(seed);
         // Nobody reads while a drive ages, so the oracle is given the outcome alone.
         let oracle = self.up.oracle.take();
-        let mut aged = if device.state.ageing == AgeingMethod::Statistical && self.policies().without_theory().is_none() {
+        let is_laid_out = match device.state.ageing {
+            AgeingMethod::Overwrite | AgeingMethod::Steady => false,
+            AgeingMethod::Statistical => self.policies().without_theory().is_none(),
+            AgeingMethod::Random => self.policies().can_be_laid_out(),
+        };
+        let mut aged = if is_laid_out {
             self.lay_out(live, seed, &progress)
         } else {
             let planewise = Planewise::new(self);

@@ -86,7 +86,7 @@ fn rounds_are_reported_and_end_when_five_of_them_are_steady() {
 
 #[test]
 fn progress_is_of_one_total_and_ends_there() {
-    for ageing in [AgeingMethod::Overwrite, AgeingMethod::Statistical] {
+    for ageing in [AgeingMethod::Overwrite, AgeingMethod::Statistical, AgeingMethod::Random] {
         // So many pages that they are told more than once.
         let mut device = device(1, 4096, 64);
         device.state = StartingState { overwrite_percent: 30, ageing, ..device.state };
@@ -118,7 +118,7 @@ fn a_steady_state_without_a_theory_is_written_and_that_is_said() {
 
 #[test]
 fn ageing_is_stopped_when_it_is_told_so_and_leaves_the_tables_in_order() {
-    for ageing in [AgeingMethod::Overwrite, AgeingMethod::Steady, AgeingMethod::Statistical] {
+    for ageing in [AgeingMethod::Overwrite, AgeingMethod::Steady, AgeingMethod::Statistical, AgeingMethod::Random] {
         let mut device = device(4, 32, 16);
         device.state = StartingState { overwrite_percent: 300, ageing, ..device.state };
         let mut drive = drive(&device, plain_design(Scope::Plane));
@@ -241,7 +241,7 @@ proptest! {
         shape in shapes(&["{ policy = \"greedy\" }", "{ policy = \"fifo\" }", "{ policy = \"least_worn\" }", "{ policy = \"d_choices\", d = 3 }"])
     ) {
         let mut device = shape.device.clone();
-        device.state.ageing = AgeingMethod::Statistical;
+        device.state.ageing = if shape.seed % 3 == 0 { AgeingMethod::Random } else { AgeingMethod::Statistical };
         let mut design = shape.design();
         design.gc.page_sequence = true;
         let mut drive = drive(&device, design);

@@ -383,7 +383,7 @@ fn making_ns(recipe: &Recipe, footprint: u64) -> u64 {
     let of_live = |percent: u32| pages * u64::from(percent) / 100;
     let state = &recipe.state;
     match state.ageing {
-        AgeingMethod::Statistical => pages * LAY_OUT_NS,
+        AgeingMethod::Statistical | AgeingMethod::Random => pages * LAY_OUT_NS,
         AgeingMethod::Overwrite => (pages + of_live(state.overwrite_percent)) * WRITE_NS,
         // Steadiness is judged by five rounds.
         AgeingMethod::Steady => (pages + of_live(state.overwrite_percent) + 5 * of_live(state.round_percent())) * WRITE_NS,

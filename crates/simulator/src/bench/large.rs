@@ -40,6 +40,7 @@ pub(super) fn ageing(name: &str, method: AgeingMethod, control: &Control) -> Res
     let pages = device.mapped_pages();
     let how = match method {
         AgeingMethod::Statistical => "laid out by theory",
+        AgeingMethod::Random => "laid out at random",
         _ => "filled, and overwritten once at random",
     };
     let free = drive.view().tables().free_pages(0);
