@@ -637,7 +637,7 @@ mod tests {
         }
         for (values, message) in [
             (["buffer_kib", "ram", "16"], "at least 32 on this device"),
-            (["over_provisioning_percent", "host", "16"], "[host] `capacity_gb` may be 0.895254528 at most"),
+            (["over_provisioning_percent", "host", "16"], "[host] `capacity_gb` may be 0.895483904 at most"),
         ] {
             let [key, section, value] = values;
             let text = embedded(&DEVICES).into_iter().find(|(name, _)| *name == "ttflash-small").unwrap().1;
@@ -647,7 +647,7 @@ mod tests {
             let error = design("ttflash").unwrap().prepare(&device).unwrap_err().to_string();
             assert!(error.contains(message) && error.contains("[place]"), "{error}");
         }
-        for (gb, fits) in [("0.895254528", true), ("0.896", false)] {
+        for (gb, fits) in [("0.895483904", true), ("0.895488", false)] {
             let given = Settings::try_from(vec![format!("host.capacity_gb={gb}")]).unwrap();
             let device = device_with("ttflash-small", &given).unwrap();
             assert_eq!(design("ttflash").unwrap().prepare(&device).is_ok(), fits, "{gb}");
