@@ -2,10 +2,10 @@
 
 By section 4.3.1 of The Harey Tortoise GC has so much of the time that it frees as many pages as the
 host writes. By section 3.1 the background is served at every idle die, by section 3.2 when the
-drive is idle. So each workload is played with both, and with rate matching. While the host writes,
-matched rates need `moved / (pages - moved)` moves for each page that it writes, by the mean of the
-pages that were moved out of each erased block. Where idle time leaves nothing for GC to do, there
-are fewer.
+drive is idle. So each workload is played with both, with rate matching and without. Matched rates
+need `moved / (pages - moved)` moves for each page that the host writes, by the mean of the pages
+that were moved out of each erased block, and leave as many pages erased as there were: the drift is
+how many more there are at the end, in percent of the pages that the host wrote.
 
 Writes a Markdown table.
 Run: .venv/bin/python experiments/matched_rates.py [WORKLOAD ...]
@@ -30,10 +30,10 @@ DESIGNS = ("harey-baseline", "rate-match")
 BACKGROUNDS = ("idle_die", "idle_drive", "never")
 PAGES_PER_BLOCK = 128
 HEADINGS = (
-    "moves a page while the host writes",
+    "matched moves a page",
+    "made while the host writes",
     "in all",
-    "matched",
-    "held back",
+    "drift %",
     "mean burst us",
     "written in bursts, MB/s",
 )
@@ -49,10 +49,10 @@ def cells(result: DesignResult) -> list[str]:
     # Pulses are no bursts: the next one comes at a time of its own.
     bursts = result.bursts
     return [
+        f"{matched:.2f}",
         f"{under_load:.2f}",
         f"{moved / host:.2f}",
-        f"{matched:.2f}",
-        f"{acted['operations of GC held back']:,}",
+        f"{result.erased.drift_percent or 0:.1f}",
         f"{bursts.mean_us:,.0f}" if bursts else "-",
         f"{bursts.write_mb_per_second or 0:.1f}" if bursts else "-",
     ]

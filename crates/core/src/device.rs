@@ -320,7 +320,7 @@ pub enum AgeingMethod {
     Steady,
     /// The steady state is drawn from its theory, without writing.
     Statistical,
-    /// The live pages lie at random among the programmed ones, each of which was programmed once.
+    /// The live pages lie at random among the programmed ones.
     Random,
 }
 

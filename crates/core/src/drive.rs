@@ -340,10 +340,9 @@ fn check_memory(device: &Device, logical: u64, page_sequence: bool, verify: bool
 
 /// Memory for what a drive knows of each page, and its oracle, if it verifies.
 fn table_bytes(device: &Device, logical: u64, page_sequence: bool, verify: bool) -> u64 {
-    let per_physical = [(5, true), (8, page_sequence), (4, verify), (1, device.errors.is_some())];
-    let per_logical = [(4, true), (4, verify)];
-    let of = |pages: u64, kinds: &[(u64, bool)]| kinds.iter().filter(|kind| kind.1).map(|kind| kind.0 * pages).sum::<u64>();
-    of(device.geometry.physical_pages(), &per_physical) + of(logical, &per_logical)
+    let per_physical = 5 + 8 * u64::from(page_sequence) + 4 * u64::from(verify) + u64::from(device.errors.is_some());
+    let per_logical = 4 + 4 * u64::from(verify);
+    device.geometry.physical_pages() * per_physical + logical * per_logical
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ where
                 }
             }
             self.host_operation_ended(self.flash.channel_of(self.flash.die_of(plane)));
-            if self.up.ftl.late_bound.as_ref().is_some_and(|late_bound| !late_bound.held.is_empty()) {
+            if self.up.ftl.traits.holds_gc {
                 self.release_held();
             }
         }

@@ -17,6 +17,8 @@ pub(crate) struct FtlTraits {
     pub returns_to_fast: bool,
     /// The work of the dies is measured.
     pub measures: bool,
+    /// `order` may hold back GC of single operations.
+    pub holds_gc: bool,
     /// GC may move pages to other planes.
     pub gc_across: bool,
     /// The pages that a GC may have read and not yet programmed.

@@ -29,10 +29,7 @@ where
     fn set_step(&mut self, pool: Pool) {
         let plane = self.up.ftl.tables.first_plane(pool);
         let want = self.want_gc(pool);
-        if want == Want::Hard {
-            self.late_bound().held.retain(|&held| held != pool);
-        }
-        let held = self.late_bound().held.contains(&pool);
+        let held = self.up.ftl.traits.holds_gc && self.is_held(pool, want);
         let &PoolGc { ref current, ref opened, page_waits, stuck, .. } = self.up.ftl.gc.of_pool(pool);
         let erases = current.is_some();
         let paused = erases || page_waits || held || self.up.ftl.gc.of(plane).reads;
@@ -55,12 +52,21 @@ where
         }
     }
 
+    /// Whether `order` holds back a pool's GC, which is over when it becomes urgent.
+    #[cold]
+    fn is_held(&mut self, pool: Pool, want: Want) -> bool {
+        let held = &mut self.late_bound().held;
+        if want == Want::Hard {
+            held.retain(|&other| other != pool);
+        }
+        held.contains(&pool)
+    }
+
     /// An operation of the host has ended: pools that were held back go on, until `order` holds GC back again.
     #[cold]
     pub(crate) fn release_held(&mut self) {
-        while !self.ask(|policies, view| policies.order.holds_gc(view))
-            && let Some(pool) = self.late_bound().held.pop_front()
-        {
+        while !self.late_bound().held.is_empty() && !self.ask(|policies, view| policies.order.holds_gc(view)) {
+            let Some(pool) = self.late_bound().held.pop_front() else { return };
             self.consider_step(pool);
         }
     }
@@ -70,7 +76,8 @@ where
     #[cold]
     pub(super) fn single_step(&mut self, pool: Pool) -> bool {
         let plane = self.up.ftl.tables.first_plane(pool);
-        if !self.flash.queues(plane).urgent && self.ask(|policies, view| policies.order.holds_gc(view)) {
+        let may_hold = self.up.ftl.traits.holds_gc && !self.flash.queues(plane).urgent;
+        if may_hold && self.ask(|policies, view| policies.order.holds_gc(view)) {
             self.up.ftl.gc.counters.held_back += 1;
             self.late_bound().held.push_back(pool);
             self.set_step(pool);

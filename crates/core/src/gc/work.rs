@@ -23,10 +23,11 @@ where
         let ns = times.command + times.array + times.transfer;
         let (now, die) = (self.flash.now, self.flash.die_of(entry.plane));
         let in_the_way = self.seen().writes_wait_for(die);
-        let under_load = in_the_way || self.seen().host_programs_under_way() > 0;
+        let is_gc = matches!(entry.owner, Owner::Gc(_));
+        let under_load = is_gc && (in_the_way || self.seen().host_programs_under_way() > 0);
         let gc = &mut self.up.ftl.gc;
         let (work, counters) = (&mut gc.work, &mut gc.counters);
-        if !matches!(entry.owner, Owner::Gc(_)) {
+        if !is_gc {
             work.host_programs += 1;
             work.host_ns += ns;
             return;

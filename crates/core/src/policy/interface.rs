@@ -163,6 +163,8 @@ interface! {
         fn deadline_ns(&mut self) -> Option<Ns> [else None];
         /// Whether it needs to know what dies did for the host and for GC.
         fn measures(&mut self) -> bool [else false];
+        /// Whether it ever holds GC back.
+        fn may_hold_gc(&mut self) -> bool [else false];
         /// Whether GC that is not urgent begins nothing now, even at an idle die. Asked before each operation of a GC that locks
         /// nothing, and again whenever one of the host's has ended.
         fn holds_gc(&mut self, _view: View<'_>) -> bool [else false];

@@ -262,7 +262,6 @@ impl Artist {
             Steady::Random => self.counts_at_random(closed, valid),
         };
         let amplification = 1.0 / (1.0 - victim_valid).max(1.0 / f64::from(pages));
-        let overwrite_percent = if theory == Theory::Random { 0 } else { overwrite_percent };
         let written = f64::from(self.live) * (1.0 + f64::from(overwrite_percent) / 100.0 * amplification);
         let programs = (written as u64).max(u64::from(blocks * pages - erased_pages));
         Drawn { valid: counts, by_index: theory == Theory::LeastWorn, programs, victim_valid, space }
@@ -271,18 +270,12 @@ impl Artist {
     /// Valid pages of closed blocks, if any page is as likely to be valid as any other.
     fn counts_at_random(&mut self, closed: u32, valid: u32) -> Vec<u32> {
         let (mut pages_left, mut valid_left) = (closed * self.pages, valid);
-        let mut of_block = || {
-            let programmed = self.pages;
-            (0..programmed)
-                .filter(|_| {
-                    let is_valid = self.below(pages_left) < valid_left;
-                    pages_left -= 1;
-                    valid_left -= u32::from(is_valid);
-                    is_valid
-                })
-                .count() as u32
+        let mut is_valid = |artist: &mut Self| {
+            let is_valid = artist.below(pages_left) < valid_left;
+            (pages_left, valid_left) = (pages_left - 1, valid_left - u32::from(is_valid));
+            is_valid
         };
-        (0..closed).map(|_| of_block()).collect()
+        (0..closed).map(|_| (0..self.pages).map(|_| u32::from(is_valid(self))).sum()).collect()
     }
 
     /// Valid pages of closed blocks whose shares are given, in the order of their ages.

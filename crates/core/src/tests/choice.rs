@@ -127,6 +127,17 @@ fn work_is_measured_where_the_order_asks_for_it() {
 }
 
 #[test]
+fn gc_that_is_a_job_is_not_kept_from_idle_dies() {
+    use crate::techniques::order::emergency_external_background::{Background, EmergencyExternalBackground};
+    for (background, refused) in [(Background::IdleDie, false), (Background::IdleDrive, true), (Background::Never, true)] {
+        let mut design = choosing(PageChoicePolicy::Any(Any {}));
+        design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(background));
+        let found = design.prepare(&device()).map_or_else(|error| error.to_string(), |_| String::new());
+        assert_eq!(found.contains("[order] `background` = \"") && found.contains("contradicts [gc_lock] `policy`"), refused, "{found}");
+    }
+}
+
+#[test]
 fn contradictions_are_refused_by_name() {
     let refused = |change: &dyn Fn(&mut Design, &mut Device)| {
         let (mut design, mut device) = (choosing(PageChoicePolicy::ReturnToFast(ReturnToFast::new(Strength::Weak))), device());

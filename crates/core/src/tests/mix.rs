@@ -82,6 +82,10 @@ impl Order for Wild {
         self.below(candidates.len() as u32) as usize
     }
 
+    fn may_hold_gc(&mut self) -> bool {
+        true
+    }
+
     fn holds_gc(&mut self, _: View<'_>) -> bool {
         self.below(2) == 0
     }

@@ -86,6 +86,10 @@ impl Order for EmergencyExternalBackground {
         oldest(candidates, |candidate| queue(view, candidate))
     }
 
+    fn may_hold_gc(&mut self) -> bool {
+        self.background != Background::IdleDie
+    }
+
     fn holds_gc(&mut self, view: View<'_>) -> bool {
         self.background.waits(view)
     }

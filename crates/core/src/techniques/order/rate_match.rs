@@ -181,6 +181,10 @@ impl Order for RateMatch {
         true
     }
 
+    fn may_hold_gc(&mut self) -> bool {
+        self.background != Background::IdleDie
+    }
+
     fn holds_gc(&mut self, view: View<'_>) -> bool {
         self.background.waits(view) && !self.is_due(view)
     }
