@@ -64,11 +64,13 @@ where
         self.up.ftl.traits.gc_across && self.planes_of(die).any(|plane| self.seen().gc_drains(plane))
     }
 
-    /// Whether the blocks that GCs of a die have read to the end make up for what it lacks, so that no other need be begun.
+    /// Whether the blocks that GCs of a die have read to the end, or that wait to be erased, make up for what it lacks, so that no
+    /// other need be begun.
     fn is_made_up_for_in(&self, die: DieIx) -> bool {
         let pool = self.up.ftl.tables.pool_of(self.planes_of(die).start);
         let Some(StartLevel::DiePages(pages)) = self.level_aimed_at(pool) else { return false };
-        self.die_drains(die) && self.erased_pages(die) >= pages * self.flash.device.geometry.planes_per_die
+        let comes = self.die_drains(die) || self.planes_of(die).any(|plane| self.erase_waits(plane));
+        comes && self.erased_pages(die) >= pages * self.flash.device.geometry.planes_per_die
     }
 
     /// The die of the first plane of a pool; where programs of dies are assembled, no pool reaches into another.

@@ -421,7 +421,6 @@ fn what_joined_erases_and_work_beside_them_cannot_go_with_is_refused() {
     let multi_plane = |design: &mut Design| {
         design.suspend = SuspendPolicy::EraseSuspension(EraseSuspension::new(Mode::Es, Programs::Never).with(Beside::Reads, true));
     };
-    let one_plane = one_channel(1, 1);
     let mut two_planes = one_channel(1, 2);
     two_planes.flash.multi_plane_program = false;
     let found = refused(&two_planes, &joined);
@@ -430,11 +429,8 @@ fn what_joined_erases_and_work_beside_them_cannot_go_with_is_refused() {
     let mut two_channels = two_planes.clone();
     (two_channels.geometry.channels, two_channels.host.over_provisioning_percent) = (2, crate::testkit::over_provisioning(30, 100));
     two_channels.state.live_percent = 30;
-    let ideal = |design: &mut Design| design.gc.ideal = true;
     type Change<'a> = &'a dyn Fn(&mut Design);
-    let cases: [(&Device, [Change; 2], [&str; 2]); 6] = [
-        (&one_plane, [&joined, &|_| {}], ["[gc_gate] `joined_erases` = true erases", "`planes_per_die` of"]),
-        (&two_planes, [&joined, &ideal], ["[gc_gate] `joined_erases` = true contradicts", "[gc] `ideal`"]),
+    let cases: [(&Device, [Change; 2], [&str; 2]); 4] = [
         (&two_channels, [&joined, &striped], ["[gc_gate] `joined_erases` = true contradicts", "[place] `policy` = \"rain\""]),
         (&two_channels, [&beside, &striped], ["[suspend] `beside` = \"programs\" contradicts", "[place] `policy` = \"rain\""]),
         (&two_planes, [&beside, &channel], ["[suspend] `beside` = \"programs\" contradicts", "[gc_lock] `scope`"]),

@@ -372,8 +372,9 @@ impl Mix {
         }
         let in_die = self.in_die();
         if in_die {
-            let row = if self.joined & 8 != 0 { self.planes } else { 1 };
-            design.place = PlacePolicy::Superpage(crate::techniques::place::superpage::Superpage::in_a_row(row));
+            use crate::techniques::place::superpage::{Chunk, Superpage};
+            let chunk = if self.joined & 8 != 0 { Chunk::Superpage } else { Chunk::Page };
+            design.place = PlacePolicy::Superpage(Superpage::new(chunk));
         }
         let narrow = self.scope < 2 && self.wild & 4 == 0;
         let across = self.across && self.dynamic && self.rain.is_none() && self.controller && !self.ideal && narrow;

@@ -35,26 +35,21 @@ impl OnePerDie {
 
 impl GcGate for OnePerDie {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        if !self.joined_erases || device.flash.multi_plane_program && device.geometry.planes_per_die > 1 {
+        // On dies of one plane there is nothing to join.
+        if !self.joined_erases || device.flash.multi_plane_program || device.geometry.planes_per_die == 1 {
             return Ok(());
         }
-        let (key, found) = if device.geometry.planes_per_die > 1 {
-            (["flash", "multi_plane_program"], format!("`multi_plane_program` of {} is false", device.name))
-        } else {
-            (["geometry", "planes_per_die"], format!("`planes_per_die` of {} is 1", device.name))
-        };
-        let found = format!("= true erases blocks of several planes of a die at once; [{}] {found}", key[0]);
-        Err(Fault::new("gc_gate", "joined_erases", found).with(key[0], key[1]).allowed("false").into())
+        let found = "= true erases blocks of several planes of a die at once; [flash]";
+        let found = format!("{found} `multi_plane_program` of {} is false", device.name);
+        Err(Fault::new("gc_gate", "joined_erases", found).with("flash", "multi_plane_program").allowed("false").into())
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         let late = "which has no GC that could wait with its erase";
-        let ideal = "whose GC has no erases";
         let stripes = "whose reads go around GCs by what they lock";
         let against = [
             Against::policy(self.joined_erases && with.stripes, "place", with.place, stripes, ""),
             Against::policy(self.joined_erases && with.gc_locks_nothing, "gc_lock", with.gc_lock, late, ""),
-            Against::value(self.joined_erases && with.gc_ideal, ["gc", "ideal"], format!("= true, {ideal}"), "false"),
         ];
         if let Some(fault) = contradiction("gc_gate", "joined_erases", "= true", against) {
             faults.push(fault);

@@ -9,8 +9,8 @@
 //! rarely fill. The paper does not say how pages are chosen for them.
 //!
 //! **Parameters.** `order`, one of the 24 orders of C, W, D and P in which consecutive pages go round the dies; default `CWDP`.
-//! Where P stands in it makes no difference. `pages_in_a_row` (default 1): so many consecutive pages go to a die before the next
-//! one's turn, a divisor of the planes of a die; the paper does not say how it lays pages out, and large reads touch fewer dies so.
+//! Where P stands in it makes no difference. `chunk`, what goes to a die before the next one's turn: `page` (default), or
+//! `superpage`, a page for each of its planes, so that large reads touch fewer dies.
 //!
 //! **Cost.** What was written together lies on different planes of its die only if it was programmed together; pages with one
 //! plane in common are read one after the other. Overwritten pages leave any plane, so that planes of a die come to hold unequal
@@ -20,12 +20,15 @@ use crate::policy::prelude::*;
 use crate::techniques::place::static_order::PlaneOrder;
 
 /// The die by address, the plane by what waits there.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Superpage {
     #[serde(default)]
     order: PlaneOrder,
-    #[serde(default = "one")]
+    #[serde(default)]
+    chunk: Chunk,
+    /// So many consecutive pages go to a die before the next one's turn.
+    #[serde(skip)]
     pages_in_a_row: u32,
     /// The dies in turn.
     #[serde(skip)]
@@ -35,20 +38,21 @@ pub struct Superpage {
     turns: [Vec<PlaneIx>; 2],
 }
 
-fn one() -> u32 {
-    1
-}
-
-impl Default for Superpage {
-    fn default() -> Self {
-        Self { order: PlaneOrder::default(), pages_in_a_row: one(), dies: Vec::new(), turns: Default::default() }
-    }
+/// What goes to a die before the next one's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Chunk {
+    /// A page.
+    #[default]
+    Page,
+    /// A page for each plane of the die.
+    Superpage,
 }
 
 impl Superpage {
-    /// So many consecutive pages go to each die.
-    pub fn in_a_row(pages: u32) -> Self {
-        Self { pages_in_a_row: pages, ..Self::default() }
+    /// Chunks of a kind go round the dies.
+    pub fn new(chunk: Chunk) -> Self {
+        Self { chunk, ..Self::default() }
     }
 
     /// The dies in turn, and how many consecutive pages each gets.
@@ -70,12 +74,7 @@ impl Superpage {
 
 impl Place for Superpage {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        let (pages, at_once) = (self.pages_in_a_row, device.geometry.planes_per_die);
-        if pages == 0 || at_once % pages != 0 {
-            let found = format!("is {pages}; the dies of {} program {at_once} pages at a time", device.name);
-            let fault = Fault::new("place", "pages_in_a_row", found).with("geometry", "planes_per_die");
-            return Err(fault.allowed(format!("1, or another divisor of {at_once}")).into());
-        }
+        self.pages_in_a_row = if self.chunk == Chunk::Superpage { device.geometry.planes_per_die } else { 1 };
         let planes = self.order.planes(&device.geometry)?;
         let mut known = vec![false; device.geometry.dies() as usize];
         let dies = planes.into_iter().map(|plane| device.geometry.die_of(plane));
@@ -164,15 +163,11 @@ mod tests {
     }
 
     #[test]
-    fn several_pages_in_a_row_stay_on_a_die() {
-        let (state, mut place) = (state(), Superpage::in_a_row(2));
+    fn a_superpage_goes_to_a_die_before_the_next_ones_turn() {
+        let (state, mut place) = (state(), Superpage::new(Chunk::Superpage));
         place.prepare(&device()).unwrap();
-        let dies = [0, 1, 2, 3, 4].map(|lpn| place.plane(state.view(), lpn) / 4);
-        assert_eq!(dies, [0, 0, 1, 1, 0]);
-        for pages in [0, 3, 8] {
-            let error = Superpage::in_a_row(pages).prepare(&device()).unwrap_err().to_string();
-            assert!(error.contains(&format!("`pages_in_a_row` is {pages};")) && error.contains("divisor of 4"), "{error}");
-        }
+        let dies = [0, 1, 3, 4, 7, 8].map(|lpn| place.plane(state.view(), lpn) / 4);
+        assert_eq!(dies, [0, 0, 0, 1, 1, 0]);
     }
 
     #[test]
