@@ -46,6 +46,7 @@ impl Traits {
             returns_to_fast: chooses && design.page_choice.parking().is_some() && !design.gc.ideal && !gc_across,
             measures: late_bound || design.order.measures() || design.page_choice.measures(),
             holds_gc: late_bound && design.order.may_hold_gc(),
+            host_in_order: late_bound && design.order.host_in_order(),
             gc_across,
             // The pages of one GC fill a program of the whole die, if they may leave their plane.
             gc_reads_ahead: if assembles_gc && gc_across { planes } else { 1 },

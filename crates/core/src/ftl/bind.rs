@@ -15,16 +15,23 @@ where
 {
     #[inline(always)]
     fn accepts(&mut self, op: u32) -> bool {
-        let late_bound = self.flash.traits.late_bound && self.flash.ops[op as usize].kind == OpKind::Program;
-        if late_bound {
-            self.wait_for_place(op);
+        if !self.flash.traits.late_bound {
+            return true;
         }
-        !late_bound
+        match self.flash.ops[op as usize].kind {
+            OpKind::Program => self.wait_for_place(op),
+            OpKind::Read if self.up.ftl.traits.host_in_order && self.flash.ops[op as usize].is_host() => self.wait_in_order(op),
+            _ => return true,
+        }
+        false
     }
 
     #[cold]
     fn start_late_bound(&mut self, die: DieIx) {
         loop {
+            if self.up.ftl.traits.host_in_order {
+                self.go_on_in_order();
+            }
             let placed = self.offer(die);
             let ready = self.flash.die(die).ready;
             self.start_queued(die);

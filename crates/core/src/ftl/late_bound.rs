@@ -29,6 +29,8 @@ pub(crate) struct LateBound {
     pub moving: u32,
     /// Pools whose GC `order` holds back, those first that have waited longest.
     pub held: VecDeque<Pool>,
+    /// Reads of the host that wait for earlier operations, or for their dies, oldest first. Only where these begin in order.
+    pub reads: VecDeque<u32>,
     /// Scratch, kept so that nothing is allocated per request.
     pub(super) candidates: Vec<Candidate>,
     /// Of each plane, the write point whose turn is next.
@@ -49,6 +51,7 @@ impl LateBound {
             gc_ended: vec![0; device.geometry.dies() as usize],
             moving: 0,
             held: VecDeque::new(),
+            reads: VecDeque::new(),
             candidates: Vec::new(),
             turns: vec![0; device.geometry.planes() as usize],
             random: None,

@@ -49,15 +49,81 @@ where
             self.flash.ops[op as usize].arrival = 0;
         }
         // What the host's first page can't have, the next one can't have either; a GC's can, if its own plane has it.
-        if queue == EXTERNAL && !self.late_bound().queues[queue].is_empty() {
-            return self.late_bound().queues[queue].push_back(op);
+        let waits = queue == EXTERNAL && !(self.late_bound().queues[queue].is_empty() && self.late_bound().reads.is_empty());
+        if waits || !self.goes_to_idle_die(op) {
+            self.late_bound().queues[queue].push_back(op);
         }
+    }
+
+    /// A program goes to an idle die, if there is one that it could have its place at.
+    fn goes_to_idle_die(&mut self, op: u32) -> bool {
         let page = self.unplaced(op, NONE);
-        let Some(spot) = self.choose_place(op, &page) else { return self.late_bound().queues[queue].push_back(op) };
+        let Some(spot) = self.choose_place(op, &page) else { return false };
         self.take_to(op, spot);
         self.try_start(self.flash.die_of(spot.0));
         self.note_wait(op);
         self.go_on_after(op);
+        true
+    }
+
+    /// A read of the host waits until those before it have begun and its die could begin with it.
+    #[cold]
+    pub(super) fn wait_in_order(&mut self, op: u32) {
+        self.late_bound().reads.push_back(op);
+        self.go_on_in_order();
+    }
+
+    /// Operations of the host begin as far as the first of them can.
+    #[cold]
+    pub(super) fn go_on_in_order(&mut self) {
+        loop {
+            let late_bound = self.late_bound();
+            let (read, page) = (late_bound.reads.front().copied(), late_bound.queues[EXTERNAL].front().copied());
+            let begins = match (read, page) {
+                (Some(read), page) if page.is_none_or(|page| self.comes_before(read, page)) => self.begins(read),
+                (_, Some(page)) => {
+                    // A read may have kept idle dies from it.
+                    self.late_bound().queues[EXTERNAL].pop_front();
+                    let begins = self.goes_to_idle_die(page);
+                    if !begins {
+                        self.late_bound().queues[EXTERNAL].push_front(page);
+                    }
+                    begins
+                }
+                _ => false,
+            };
+            if !begins {
+                return;
+            }
+        }
+    }
+
+    fn comes_before(&self, op: u32, other: u32) -> bool {
+        self.flash.ops[op as usize].arrival < self.flash.ops[other as usize].arrival
+    }
+
+    /// Whether the first page of the host's waits for a read that came before it.
+    fn is_behind_read(&self) -> bool {
+        let late_bound = self.up.ftl.late_bound.as_ref().expect("a design with late-bound allocation");
+        let (read, page) = (late_bound.reads.front(), late_bound.queues[EXTERNAL].front());
+        matches!((read, page), (Some(&read), Some(&page)) if self.comes_before(read, page))
+    }
+
+    /// The first read begins, if its die could begin with it.
+    fn begins(&mut self, read: u32) -> bool {
+        let Op { tag, plane, class, .. } = self.flash.ops[read as usize];
+        let ppn = self.up.ftl.tables.lookup(tag);
+        let plane = if ppn == NONE { plane } else { self.up.ftl.tables.plane_of(ppn) };
+        let die = self.flash.die_of(plane);
+        if !self.seen().could_also_begin(die) {
+            return false;
+        }
+        self.late_bound().reads.pop_front();
+        self.reaches(read, plane);
+        self.queue_op(read, plane, class);
+        self.try_start(die);
+        self.note_wait(read);
+        true
     }
 
     /// A program has got its place; if it is a GC's, its plane may read another page.
@@ -95,15 +161,27 @@ where
     /// A program gets its place and is enqueued there. Nothing starts.
     fn take_to(&mut self, op: u32, (plane, write_point): (PlaneIx, usize)) {
         let die = self.flash.die_of(plane);
-        let now = self.flash.now;
-        let gc_ended = self.late_bound().gc_ended[die as usize];
         crate::check!(self.late_bound().bound[die as usize].is_none(), "two programs that have their place at one die");
         self.late_bound().bound[die as usize] = Some(write_point as u8);
+        let entry = &self.flash.ops[op as usize];
+        let (class, has_waited) = (entry.class, self.flash.now > entry.born);
+        self.reaches(op, plane);
+        self.up.ftl.counters.placed_after_wait += u64::from(has_waited);
+        let bound = if class == Class::GcProgram { &mut self.up.ftl.gc_bound } else { &mut self.up.ftl.bound };
+        bound[plane as usize] += 1;
+        self.queue_op(op, plane, class);
+        if let Owner::Gc(of) = self.flash.ops[op as usize].owner {
+            self.page_has_its_place(self.up.ftl.tables.pool_of(of));
+        }
+    }
+
+    /// An operation is about to be enqueued at a plane, and has waited for that since it came.
+    fn reaches(&mut self, op: u32, plane: PlaneIx) {
+        let (die, now) = (self.flash.die_of(plane), self.flash.now);
+        let gc_ended = self.late_bound().gc_ended[die as usize];
         let entry = &mut self.flash.ops[op as usize];
-        let (class, host) = (entry.class, entry.is_host());
-        let (waited, has_waited) = (now - entry.since, now > entry.born);
-        entry.plane = plane;
-        entry.since = now;
+        let (waited, host) = (now - entry.since, entry.is_host());
+        (entry.plane, entry.since) = (plane, now);
         if waited > 0 && entry.is_attributed() {
             self.flash.attribution_mut(op).add(PLACE, waited);
             if Self::TRACED {
@@ -113,14 +191,7 @@ where
                 self.note_gc_blocked(op);
             }
         }
-        self.up.ftl.counters.placed_after_wait += u64::from(has_waited);
-        let bound = if class == Class::GcProgram { &mut self.up.ftl.gc_bound } else { &mut self.up.ftl.bound };
-        bound[plane as usize] += 1;
         self.flash.host_operation_comes(die, host);
-        self.queue_op(op, plane, class);
-        if let Owner::Gc(of) = self.flash.ops[op as usize].owner {
-            self.page_has_its_place(self.up.ftl.tables.pool_of(of));
-        }
     }
 
     /// Offers a die that runs nothing the first pages of the queues, and its own work. Returns the program that has got a place
@@ -132,6 +203,9 @@ where
         }
         let own = self.flash.die(die).open_work();
         let mut firsts = [EMERGENCY, EXTERNAL, BACKGROUND].map(|queue| self.first_to_go(die, queue));
+        if self.up.ftl.traits.host_in_order && self.is_behind_read() {
+            firsts[EXTERNAL] = None;
+        }
         loop {
             let ops = firsts.map(|first| first.map_or(NONE, |(_, op, _)| op));
             let Some(queue) = self.preferred_queue(die, own, ops) else { return NONE };

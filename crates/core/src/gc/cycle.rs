@@ -33,7 +33,6 @@ where
         match self.state_of(pool) {
             GcState::Idle => {}
             GcState::Claiming => return self.note_urgency(pool),
-            GcState::Erasing if self.flash.traits.joins_erases => return self.note_urgency(pool),
             _ => return,
         }
         let want = self.ask(|policies, view| policies.gc_trigger.want(view, pool));
@@ -166,15 +165,15 @@ where
         self.flash.queues(self.up.ftl.tables.first_plane(pool)).urgent
     }
 
-    /// A GC that still waits for what it must lock, or for its erase, learns that its pool has become urgent.
+    /// A GC that still waits for what it must lock learns that its pool has become urgent.
     fn note_urgency(&mut self, pool: Pool) {
         if !self.is_urgent(pool) && self.ask(|policies, view| policies.gc_trigger.want(view, pool)) == Want::Hard {
             let plan = self.ask(|policies, view| policies.gc_lock.lock(view, pool, true));
             self.set_urgent(pool, true);
             for plane in self.up.ftl.tables.planes_of(pool) {
                 self.up.ftl.gc.planes[plane as usize].plan.release_each_page = plan.release_each_page;
-                if self.flash.traits.assembles || self.flash.traits.joins_erases {
-                    // Its lock request no longer comes after programs that have waited long enough, its erase no longer after GCs.
+                if self.flash.traits.assembles {
+                    // Its lock request no longer comes after programs that have waited long enough.
                     let die = self.flash.die_of(plane);
                     self.update_masked(die);
                     self.try_start(die);

@@ -29,17 +29,16 @@ where
         self.flash.die(die).is_suspended() && !self.flash.serves_programs(die)
     }
 
-    /// What is masked of a die, given all else that is: erases beside a suspended one, and those that wait for a GC of their die,
-    /// unless their planes need them urgently. Reads that were let in by a suspension pass all locks.
+    /// What is masked of a die, given all else that is: erases beside a suspended one, and those that wait for a GC of their die.
+    /// Reads that were let in by a suspension pass all locks.
     #[cold]
     pub(super) fn mask_erases(&self, die: DieIx, masked: u64) -> u64 {
         let suspended = self.flash.die(die).is_suspended();
         let state = |plane: PlaneIx| self.up.ftl.gc.of(plane).state;
-        let erasing = || self.planes_of(die).filter(|&plane| state(plane) == GcState::Erasing);
-        let urgent = || erasing().any(|plane| self.flash.queues(plane).urgent);
+        let erasing = self.planes_of(die).filter(|&plane| state(plane) == GcState::Erasing);
         let moves = || self.planes_of(die).any(|plane| matches!(state(plane), GcState::Claiming | GcState::Moving));
-        let put_off = suspended || self.flash.traits.joins_erases && moves() && !urgent();
-        let erases = if put_off { erasing().fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Gc)) } else { 0 };
+        let put_off = suspended || self.flash.traits.joins_erases && moves();
+        let erases = if put_off { erasing.fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Gc)) } else { 0 };
         if self.flash.serves_programs(die) { masked & !READ_BITS | erases } else { masked | erases }
     }
 }

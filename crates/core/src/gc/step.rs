@@ -104,8 +104,7 @@ where
     }
 
     /// The GC of a plane has moved its pages. It locks nothing any more, so that it keeps nobody from what may run beside a suspended
-    /// erase, and its own erase waits. Where erases are joined, other GCs that its die wants move their pages first, unless it is
-    /// urgent.
+    /// erase, and its own erase waits. Where erases are joined, other GCs that its die wants move their pages first.
     #[cold]
     fn await_erase(&mut self, plane: PlaneIx) {
         let op = self.new_erase(plane);
@@ -113,7 +112,7 @@ where
         let entry = &mut self.flash.ops[op as usize];
         (entry.born, entry.arrival) = (self.flash.now, arrival);
         self.queue_op(op, plane, Class::Gc);
-        if self.flash.traits.joins_erases && !self.flash.queues(plane).urgent {
+        if self.flash.traits.joins_erases {
             self.consider_gc_of_die(self.flash.die_of(plane));
         }
         self.release(plane);

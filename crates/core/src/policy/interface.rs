@@ -168,6 +168,9 @@ interface! {
         /// Whether GC that is not urgent begins nothing now, even at an idle die. Asked before each operation of a GC that locks
         /// nothing, and again whenever one of the host's has ended.
         fn holds_gc(&mut self, _view: View<'_>) -> bool [else false];
+        /// Whether operations of the host begin in the order in which they came, so that one whose die is busy keeps those behind it
+        /// from dies that are idle. Asked once; of designs whose pages have no place until a die could begin with them.
+        fn host_in_order(&mut self) -> bool [else false];
     }
 }
 

@@ -127,14 +127,18 @@ fn work_is_measured_where_the_order_asks_for_it() {
 }
 
 #[test]
-fn gc_that_is_a_job_is_not_kept_from_idle_dies() {
-    use crate::techniques::order::emergency_external_background::{Background, EmergencyExternalBackground};
+fn gc_that_is_a_job_is_not_kept_from_idle_dies_nor_the_host_from_dies_that_pages_have_early() {
+    use crate::techniques::order::emergency_external_background::{Background, EmergencyExternalBackground, External};
     for (background, refused) in [(Background::IdleDie, false), (Background::IdleDrive, true), (Background::Never, true)] {
         let mut design = choosing(PageChoicePolicy::Any(Any {}));
-        design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(background));
+        design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(background, External::PassedOver));
         let found = design.prepare(&device()).map_or_else(|error| error.to_string(), |_| String::new());
         assert_eq!(found.contains("[order] `background` = \"") && found.contains("contradicts [gc_lock] `policy`"), refused, "{found}");
     }
+    let mut design = choosing(PageChoicePolicy::Any(Any {}));
+    design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(Background::IdleDie, External::InOrder));
+    let found = design.prepare(&device()).unwrap_err().to_string();
+    assert!(found.contains("[order] `external` = \"in_order\" contradicts [place] `policy`"), "{found}");
 }
 
 #[test]

@@ -293,16 +293,11 @@ fn programs_make_way_only_where_they_are_asked_to() {
 
 /// Two planes of a die, each with one page to write, after which its GC moves three pages.
 fn two_planes_collect(joined: bool, suspend: SuspendPolicy) -> TestDrive {
-    two_planes_collect_below(25.0, joined, suspend)
-}
-
-/// The same with GC that is urgent below so many percent erased.
-fn two_planes_collect_below(urgent_percent: f64, joined: bool, suspend: SuspendPolicy) -> TestDrive {
     let mut device = one_channel(1, 2);
     device.flash.multi_plane_program = true;
     let mut design = plain_design(Scope::Plane);
     design.order = OrderPolicy::ReadFirst(ReadFirst::default());
-    design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(50.0, urgent_percent));
+    design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(50.0, 25.0));
     design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie::new(joined));
     design.suspend = suspend;
     let mut drive = at_the_brink(&device, design, 3);
@@ -336,15 +331,6 @@ fn erases_of_a_dies_planes_start_as_one_and_make_way_as_one() {
     assert_eq!((counters.gc.erases, counters.flash.joined_erases, counters.flash.suspensions), (2, 1, 1));
     assert_eq!(joined.now(), begins + 530 + READ + 40 + 9500, "both end together");
     joined.audit().unwrap();
-}
-
-#[test]
-fn an_erase_that_is_urgent_waits_for_no_other_gc() {
-    for (urgent_percent, joined) in [(25.0, 1), (50.0, 0)] {
-        let mut drive = two_planes_collect_below(urgent_percent, true, es());
-        drive.run();
-        assert_eq!((drive.counters().gc.erases, drive.counters().flash.joined_erases), (2, joined));
-    }
 }
 
 #[test]

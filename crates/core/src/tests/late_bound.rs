@@ -9,7 +9,7 @@ use crate::policy::view::Unplaced;
 use crate::techniques::PageChoicePolicy;
 use crate::techniques::gc_lock::nothing::Nothing;
 use crate::techniques::gc_trigger::background_emergency::BackgroundEmergency;
-use crate::techniques::order::emergency_external_background::EmergencyExternalBackground;
+use crate::techniques::order::emergency_external_background::{Background, EmergencyExternalBackground, External};
 use crate::techniques::order::rate_match::RateMatch;
 use crate::techniques::page_choice::any::Any;
 use crate::techniques::page_choice::by_writer::{ByWriter, Mode};
@@ -96,12 +96,11 @@ fn the_host_goes_on_between_two_operations_of_gc_and_nothing_is_locked() {
 
 #[test]
 fn gc_of_the_background_begins_at_idle_dies_or_when_the_whole_drive_is_idle() {
-    use crate::techniques::order::emergency_external_background::Background;
     for (background, beside, idle) in
         [(Background::IdleDie, true, true), (Background::IdleDrive, false, true), (Background::Never, false, false)]
     {
         let mut design = late_bound(1, any());
-        design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(background));
+        design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(background, External::PassedOver));
         let mut drive = drive(&device(2), design);
         age(&mut drive);
         let id = drive.submit(0, write(0)).unwrap();
@@ -113,6 +112,32 @@ fn gc_of_the_background_begins_at_idle_dies_or_when_the_whole_drive_is_idle() {
         assert_eq!(drive.view().moves_under_way() > 0, idle, "the drive is idle, and all planes want GC");
         drive.run();
         drive.audit().unwrap();
+    }
+}
+
+#[test]
+fn a_read_of_a_busy_die_keeps_what_came_behind_it_from_idle_dies_where_the_host_is_served_in_order() {
+    for (external, begins) in [(External::PassedOver, 2), (External::InOrder, 1101)] {
+        let mut design = late_bound(1, any());
+        design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(Background::Never, external));
+        let mut drive = drive(&device(1), design);
+        drive.map_functionally([5, 6]);
+        drive.at(0, write(0));
+        while (0..2).all(|die| !drive.flash.die(die).is_running()) {
+            drive.step();
+        }
+        let busy = (0..2).find(|&die| drive.flash.die(die).is_running()).unwrap();
+        let of = |lpn| drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(lpn));
+        let page = [5, 6].into_iter().find(|&lpn| of(lpn) == busy).expect("a page of each die");
+        let read_id = drive.at(1, read(page));
+        let write_id = drive.at(2, write(1));
+        while drive.now() <= 1101 && drive.step() {
+            drive.audit().unwrap();
+        }
+        drive.run();
+        assert_eq!(drive.finished_at(write_id), Some(begins + 1101), "{external:?}");
+        let placed = if external == External::InOrder { 1100 } else { 0 };
+        assert_eq!(drive.attribution_of(read_id).get(PLACE), placed);
     }
 }
 

@@ -89,6 +89,10 @@ impl Order for Wild {
     fn holds_gc(&mut self, _: View<'_>) -> bool {
         self.below(2) == 0
     }
+
+    fn host_in_order(&mut self) -> bool {
+        self.below(2) == 0
+    }
 }
 
 /// One random design on one random device, small enough to be at its limits all the time.
@@ -632,7 +636,8 @@ impl Mix {
             assert!(left > 0, "a drive without requests becomes idle: {:?}", drive.counters());
         }
         if let Some(late_bound) = &drive.up.ftl.late_bound {
-            assert!(late_bound.queues.iter().all(|line| line.is_empty()), "pages wait for places and nothing comes: {late_bound:?}");
+            let lines = late_bound.queues.iter().chain([&late_bound.reads]);
+            assert!(lines.into_iter().all(|line| line.is_empty()), "pages or reads wait and nothing comes: {late_bound:?}");
             assert_eq!(late_bound.moving, 0, "pages of GC are on their way and nothing comes");
         }
         assert_eq!(drive.mismatch(), None);

@@ -89,7 +89,16 @@ impl<O: Observer> Drive<O> {
         if self.policies().page_choice.name() == "custom" {
             return Ok(());
         }
-        for &op in late_bound.queues[EMERGENCY].iter().chain(late_bound.queues[EXTERNAL].front()) {
+        let came = |op: u32| self.flash.ops[op as usize].arrival;
+        let (read, page) = (late_bound.reads.front(), late_bound.queues[EXTERNAL].front());
+        let page = page.filter(|&&page| read.is_none_or(|&read| came(page) < came(read)));
+        if let Some(&read) = read.filter(|_| page.is_none()) {
+            let ppn = self.up.ftl.tables.lookup(self.flash.ops[read as usize].tag);
+            if ppn != NONE && self.seen().die_is_idle(self.flash.die_of(self.up.ftl.tables.plane_of(ppn))) {
+                return Err(format!("operation {read} is the first of the host's that has not begun, and its die is idle"));
+            }
+        }
+        for &op in late_bound.queues[EMERGENCY].iter().chain(page) {
             let from = of(op);
             let page =
                 Unplaced { from, preference: Preference::Any, asking: NONE, confined: !self.up.ftl.traits.gc_across && from != NONE };

@@ -9,9 +9,9 @@
 //! Suspension: each GC then takes the programs of the whole die, and several would only prolong each other.
 //!
 //! **Parameters.** `joined_erases` (default false): a GC that has moved its pages is out of the way, and its erase waits until no
-//! other GC of the die moves pages, or a plane whose erase waits is urgent. Then all erases that wait start as one multi-plane
-//! erase, which takes the steps of one and makes way as one. Needs flash with multi-plane programs, and no stripes. Practical
-//! Erase Suspension, section 2.3, batches backlogged erases; MQSim, on which it builds, joins those of a die's planes.
+//! other GC of the die moves pages, urgent or not. Then all erases that wait start as one multi-plane erase, which takes the steps of
+//! one and makes way as one. Needs flash with multi-plane programs, and no stripes. Practical Erase Suspension, section 2.3,
+//! batches backlogged erases; MQSim, on which it builds, joins those of a die's planes, and serves them after all else of the die.
 //!
 //! **Cost.** Where GC stays in its plane, the other planes of the die stand idle meanwhile. With `joined_erases` space comes back
 //! later: one die has up to a block of each plane that waits to be erased.

@@ -9,6 +9,9 @@
 //!
 //! **Parameters.** `background` (default `"idle_die"`): GC that is not urgent begins at every idle die; with `"idle_drive"` it begins
 //! nothing while anything of the host's waits or runs, with `"never"` nothing at all. Both need `[gc_lock] policy = "nothing"`.
+//! `external` (default `"passed_over"`): what of the external queue can't start is passed over; with `"in_order"` it keeps all behind
+//! it waiting, as section 3.2 says of the emergency queue alone that it is passed over. It needs `[place] policy = "next_idle"` or
+//! another one that chooses a die only when it could begin.
 //!
 //! **Cost.** A plane that has become urgent serves nobody until its GC has freed a block. A drive that is never idle comes to that
 //! sooner with `"idle_drive"`, and any that is written to with `"never"`.
@@ -22,6 +25,27 @@ use crate::techniques::order::fifo::oldest;
 #[serde(default, deny_unknown_fields)]
 pub struct EmergencyExternalBackground {
     background: Background,
+    external: External,
+}
+
+/// What becomes of the external queue when its first operation can't start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum External {
+    /// Those behind it start.
+    #[default]
+    PassedOver,
+    /// Those behind it wait.
+    InOrder,
+}
+
+impl External {
+    /// Refuses an order where pages have their dies before these could begin with them.
+    pub(super) fn check(self, with: &Combination<'_>, faults: &mut Faults) {
+        let early = "whose pages have their dies when they come";
+        let place = Against::policy(self == Self::InOrder && !with.late_bound, "place", with.place, early, "\"next_idle\"");
+        contradiction("order", "external", "= \"in_order\"", [place]).into_iter().for_each(|fault| faults.push(fault));
+    }
 }
 
 /// Where GC that is not urgent begins.
@@ -62,8 +86,8 @@ impl Background {
 
 impl EmergencyExternalBackground {
     /// The three queues, and where that of the background is served.
-    pub fn new(background: Background) -> Self {
-        Self { background }
+    pub fn new(background: Background, external: External) -> Self {
+        Self { background, external }
     }
 }
 
@@ -94,8 +118,13 @@ impl Order for EmergencyExternalBackground {
         self.background.waits(view)
     }
 
+    fn host_in_order(&mut self) -> bool {
+        self.external == External::InOrder
+    }
+
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         self.background.check(with, faults);
+        self.external.check(with, faults);
     }
 }
 

@@ -3,14 +3,16 @@
 //! **What it does.** As `emergency_external_background`, except where at a die a write of the host and GC that is not urgent both
 //! wait: there GC goes first if it has had less than its share of the drive's time recently. The share is that in which GC frees as
 //! many pages as the host writes: `(moves x move + erase) / freed pages` for each of them, all of it measured, moves and freed
-//! pages of an average block. Where `background` keeps GC from idle dies, it has its share there too, and no more. With
+//! pages of an average block. With another `target` the times of moves and writes are those of the device, on the pages that the
+//! target has them on, and the share is one of the time that the host's writes take. Where `background` keeps GC from idle dies, it has its share there too, and no more. With
 //! `hand_over`, the share is scaled down while the pool of erased blocks is large: by the part that is left of it between a
 //! sustainable level and the background threshold.
 //!
 //! **Source.** The Harey Tortoise, section 4.3.1: a target ratio of the two bandwidths of one chip, Equations 1 and 2, and the ratio
 //! of the times spent on both in the recent history, by which the drive's next operation is chosen before it is placed. Taken
-//! literally the ratios are each other's reciprocals; the rates match in the orientation above. Section 6: a factor between them
-//! that "dynamically adjusts to one" (`hand_over`). Decisions: reads of the host wait for no share; freed and moved pages are
+//! literally the ratios are each other's reciprocals; the rates match in the orientation above. The equations have the latencies
+//! of the preferred pages, and the paper does not say whether its target has them too (`target`). Section 6: a factor between
+//! them that "dynamically adjusts to one" (`hand_over`). Decisions: reads of the host wait for no share; freed and moved pages are
 //! measured, not 20 % of a block; a write counts whenever it ends, GC if a write of the host waits for a die then. Where GC is kept
 //! from idle dies, it counts if a write waits or runs then, and what is under way counts whole.
 //!
@@ -20,13 +22,15 @@
 //! `sustainable_percent` (default 25, 0 to 99): the sustainable level, in percent of the way from the emergency to the
 //! background threshold; they need a `[gc_trigger]` with thresholds, and `[place] policy = "next_idle"`. `reads_first` (default
 //! `false`): reads of the host go before everything else, at dies and channels, as by `user_reads_first`. `background` (default
-//! `"idle_die"`): where GC goes on without a share, as by `emergency_external_background`.
+//! `"idle_die"`): where GC goes on without a share, as by `emergency_external_background`. `target` (default `"measured"`): the times
+//! that GC's share is worked out by, or those of a device that writes on `"mean_pages"`, or on slow ones with GC on fast ones
+//! (`"fast_gc"`), or the other way round (`"slow_gc"`), whatever pages there are. `external`: as by `emergency_external_background`.
 //!
 //! **Cost.** The host waits for GC before it must. Whatever the share, a drive that is busy all the time writes no more than its GC
 //! frees; rate matching decides when that is felt, not whether.
 
 use crate::policy::prelude::*;
-use crate::techniques::order::emergency_external_background::{Background, queue};
+use crate::techniques::order::emergency_external_background::{Background, External, queue};
 use crate::techniques::order::fifo::oldest;
 
 /// GC's share of the dies' time under load.
@@ -39,8 +43,28 @@ pub struct RateMatch {
     reads_first: bool,
     sustainable_percent: u32,
     background: Background,
+    external: External,
+    target: Target,
     #[serde(skip)]
-    measured: Measured,
+    measured: Box<Measured>,
+    /// Of a target that is not measured, the times of a write and of a move.
+    #[serde(skip)]
+    assumed_ns: Option<(f64, f64)>,
+}
+
+/// What the share of GC is worked out by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// The times that were measured.
+    #[default]
+    Measured,
+    /// The mean times of the device's pages.
+    MeanPages,
+    /// Slow pages for the host, fast ones for GC.
+    FastGc,
+    /// Fast pages for the host, slow ones for GC.
+    SlowGc,
 }
 
 /// What was measured up to some time.
@@ -49,8 +73,10 @@ struct Measured {
     at: Ns,
     /// Everything up to then.
     work: Work,
-    /// What of it has not faded: writes, the time of GC while writes waited or ran, its moves while they waited, and their time.
+    /// What of it has not faded: writes and their time, that of GC while writes waited or ran, its moves while they waited, and their
+    /// time.
     host_programs: f64,
+    host_ns: f64,
     gc_ns: f64,
     move_ns: f64,
     moves: f64,
@@ -71,7 +97,10 @@ impl Default for RateMatch {
             reads_first: false,
             sustainable_percent: 25,
             background: Background::default(),
-            measured: Measured::default(),
+            external: External::default(),
+            target: Target::default(),
+            measured: Box::default(),
+            assumed_ns: None,
         }
     }
 }
@@ -93,11 +122,32 @@ impl RateMatch {
         self.measured.up_to(view.now(), view.work(), self.window_ms * MS, self.window_erases, counts);
         let scale = if self.hand_over { 1.0 - f64::from(view.pool_permille(self.sustainable_percent)) / 1000.0 } else { 1.0 };
         let (mut programs, mut gc_ns) = (self.measured.host_programs, self.measured.gc_ns);
+        let mut move_ns = self.measured.mean_move_ns;
+        if let Some((write_ns, assumed_ns)) = self.assumed_ns {
+            (programs, move_ns) = (self.measured.host_ns / write_ns, assumed_ns);
+        }
         if self.background != Background::IdleDie {
             programs += f64::from(view.host_programs_under_way());
             gc_ns += f64::from(view.moves_under_way()) * self.measured.mean_move_ns;
         }
-        gc_ns < scale * self.measured.share_ns(view.geometry().pages_in(1)) * programs
+        gc_ns < scale * self.measured.share_ns(view.geometry().pages_in(1), move_ns) * programs
+    }
+}
+
+impl Target {
+    /// The times of a write and of a move, if they are not to be measured.
+    fn times_ns(self, device: &Measured, timing: &crate::device::Timing) -> Option<(f64, f64)> {
+        let programs = || timing.program_ns.iter().map(|&ns| ns as f64);
+        let [fast, slow] = [programs().fold(f64::INFINITY, f64::min), programs().fold(0.0, f64::max)];
+        let mean = programs().sum::<f64>() / timing.program_ns.len() as f64;
+        let (host, gc) = match self {
+            Self::Measured => return None,
+            Self::MeanPages => (mean, mean),
+            Self::FastGc => (slow, fast),
+            Self::SlowGc => (fast, slow),
+        };
+        let channel = (timing.command_ns + timing.transfer_page_ns) as f64;
+        Some((host + channel, device.mean_move_ns - mean + gc))
     }
 }
 
@@ -121,6 +171,7 @@ impl Measured {
         let since = |now: u64, then: u64| (now - then) as f64;
         let faded = [
             (&mut self.host_programs, since(work.host_programs, self.work.host_programs)),
+            (&mut self.host_ns, since(work.host_ns, self.work.host_ns)),
             (&mut self.gc_ns, since(gc_ns(work), gc_ns(self.work))),
             (&mut self.move_ns, since(work.moves_in_the_way_ns, self.work.moves_in_the_way_ns)),
             (&mut self.moves, since(work.moves_in_the_way, self.work.moves_in_the_way)),
@@ -144,11 +195,11 @@ impl Measured {
     }
 
     /// GC's time for each page that the host writes, at which both rates match.
-    fn share_ns(&self, pages_of_block: u32) -> f64 {
+    fn share_ns(&self, pages_of_block: u32, move_ns: f64) -> f64 {
         let pages = f64::from(pages_of_block);
         let of_ageing = pages * f64::from(self.work.victim_valid_permille) / 1000.0;
         let moves = self.moves_per_erase.unwrap_or(of_ageing).min(pages - 1.0);
-        (moves * self.mean_move_ns + self.erase_ns) / (pages - moves)
+        (moves * move_ns + self.erase_ns) / (pages - moves)
     }
 }
 
@@ -158,7 +209,8 @@ impl Order for RateMatch {
         faults.range("order", "window_ms", self.window_ms, 1, 60_000);
         faults.range("order", "window_erases", self.window_erases, 1, 65_536);
         faults.range("order", "sustainable_percent", self.sustainable_percent, 0, 99);
-        self.measured = Measured::of_device(device);
+        *self.measured = Measured::of_device(device);
+        self.assumed_ns = self.target.times_ns(&self.measured, &device.timing);
         faults.result()
     }
 
@@ -189,11 +241,16 @@ impl Order for RateMatch {
         self.background.waits(view) && !self.is_due(view)
     }
 
+    fn host_in_order(&mut self) -> bool {
+        self.external == External::InOrder
+    }
+
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         if self.hand_over {
             with.needs_pool("order", "rate_match", faults);
         }
         self.background.check(with, faults);
+        self.external.check(with, faults);
     }
 }
 
@@ -297,6 +354,29 @@ mod tests {
             take_pages(&mut state, plane, 0, (24 - 4) * 4);
         }
         assert_eq!(prepared(true, &state).at_die(state.view(), &waiting), 1, "the pool is at its sustainable level");
+    }
+
+    #[test]
+    fn a_target_of_preferred_pages_has_their_times() {
+        // Pages of 100 and 300, a command and a transfer of 10: a write of 310, a move of 100 less where GC has the fast ones.
+        let mut device = late_bound_state(1).flash.device;
+        device.timing.program_ns = vec![100, 300];
+        (device.timing.command_ns, device.timing.transfer_page_ns) = (4, 6);
+        let measured = Measured::of_device(&device);
+        let times = |target: Target| target.times_ns(&measured, &device.timing);
+        let move_ns = measured.mean_move_ns;
+        assert_eq!(times(Target::Measured), None);
+        assert_eq!(times(Target::MeanPages), Some((210.0, move_ns)));
+        assert_eq!(times(Target::FastGc), Some((310.0, move_ns - 100.0)));
+        assert_eq!(times(Target::SlowGc), Some((110.0, move_ns + 100.0)));
+        // Ten writes of 1000 count as 20 of 500; a move of 1000 for each, and half an erase of 4000: 3000 for each of them.
+        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false)];
+        for (gc_ns, chosen) in [(59_999, 1), (60_000, 0)] {
+            let state = state(gc_ns);
+            let mut order = prepared(false, &state);
+            order.assumed_ns = Some((500.0, 1000.0));
+            assert_eq!(order.at_die(state.view(), &waiting), chosen, "{gc_ns}");
+        }
     }
 
     #[test]

@@ -67,9 +67,10 @@ impl LateBoundMix {
             design.order = OrderPolicy::RateMatch(crate::techniques::order::rate_match::RateMatch::new(window_ms, hand_over));
         }
         if self.rate_match.is_none() && mix.seed.is_multiple_of(3) {
-            use crate::techniques::order::emergency_external_background::{Background, EmergencyExternalBackground};
+            use crate::techniques::order::emergency_external_background::{Background, EmergencyExternalBackground, External};
             let background = if mix.seed.is_multiple_of(2) { Background::IdleDrive } else { Background::Never };
-            design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(background));
+            let external = if (mix.seed / 6).is_multiple_of(2) { External::InOrder } else { External::PassedOver };
+            design.order = OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::new(background, external));
         }
         let parking = if self.strong { Strength::Strong } else { Strength::Weak };
         design.page_choice = match self.choice {
