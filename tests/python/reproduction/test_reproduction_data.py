@@ -254,7 +254,8 @@ def test_experiments_say_why_they_are_as_they_are(paper: Paper) -> None:
     for experiment in paper.experiments.values():
         assert len(experiment.about) > 10, experiment.name
         assert experiment.cost_s > 0
-        used = {word for name in experiment.designs for word in name.split("+")}
+        elsewhere = (place["design"] for place in experiment.elsewhere.values())
+        used = {word for name in (*experiment.designs, *elsewhere) for word in name.split("+")}
         assert {f"@{name}" for name in experiment.overlays} <= used
 
 
