@@ -1,12 +1,14 @@
 """How long T-ES keeps a write waiting, with erases that run alone and with joined ones.
 
-Practical Erase Suspension expects the timeout and the longest GC (section 2.4, Table 4). Each of
-two loads that its drive can hardly sustain is played with erases alone, joined with those of the
-other planes of their die, and with programs and GC going on beside a suspended erase.
+Practical Erase Suspension expects the timeout and the longest GC (section 2.4, Table 4). Loads that
+its drive can hardly sustain are played with joined erases and superpages, as `erase-baseline` has
+them, with erases that run alone, with pages that go round the dies one by one, and with programs
+and GC going on beside a suspended erase. `tpcc-11` and `tpcc-15` are the requests of so many of a
+server's 15 data disks, of which the stand-in is one.
 
 Writes a Markdown table for each load: by scheme and variant the longest write and read, the erases
 and how many joined another, programs beside a suspended erase, and the longest GC.
-Run: .venv/bin/python experiments/joined_erases.py [act|tpcc-server] [design ...] (an hour in all)
+Run: .venv/bin/python experiments/joined_erases.py [LOAD ...] [DESIGN ...] (two hours in all)
 """
 
 from __future__ import annotations
@@ -21,13 +23,20 @@ if TYPE_CHECKING:
     from tinytail.comparison.result import DesignResult
 
 DESIGNS = ("t-es", "es", "i-es", "d-es", "ideal-es", "erase-baseline")
-JOINED = {"gc_gate": {"joined_erases": True}}
+ALONE = {"gc_gate": {"joined_erases": False}}
+BY_PAGE = {"place": {"chunk": "page"}}
 BESIDE = {"suspend": {"beside": "programs"}}
-VARIANTS = {"alone": {}, "joined": JOINED, "beside": BESIDE, "joined, beside": {**JOINED, **BESIDE}}
+VARIANTS = {
+    "alone, page by page": {**ALONE, **BY_PAGE},
+    "joined, page by page": BY_PAGE,
+    "alone": ALONE,
+    "joined": {},
+    "joined, programs beside": BESIDE,
+}
 LOADS = {
     "act": ("act@30", 3_686_400, None),
-    # The first requests of the server's 15 data disks, of which the stand-in is one.
-    "tpcc-server": ("standin-tpcc", 200_000, Transform(scale_time=0.0666667)),
+    "tpcc-11": ("standin-tpcc", None, Transform(scale_time=0.0909091)),
+    "tpcc-15": ("standin-tpcc", None, Transform(scale_time=0.0666667)),
 }
 HEADINGS = (
     "design",

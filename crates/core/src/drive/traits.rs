@@ -46,6 +46,7 @@ impl Traits {
             returns_to_fast: chooses && design.page_choice.parking().is_some() && !design.gc.ideal && !gc_across,
             measures: late_bound || design.order.measures() || design.page_choice.measures(),
             holds_gc: late_bound && design.order.may_hold_gc(),
+            gate_asks_of_group: design.gc_gate.asks_of_group(),
             host_in_order: late_bound && design.order.host_in_order(),
             gc_across,
             // The pages of one GC fill a program of the whole die, if they may leave their plane.
@@ -58,6 +59,7 @@ impl Traits {
         let raid = RaidTraits {
             plans_reads: stripes && design.read_plan.active(),
             asked_again: design.read_plan.asked_again(),
+            deferred_join_stripes: stripes && design.destage.deferred_join_stripes(),
             levels_wear: stripes && design.wear_level.active(),
             scrubs: design.scrub.pause_ns().is_some(),
         };

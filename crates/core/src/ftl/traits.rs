@@ -19,6 +19,8 @@ pub(crate) struct FtlTraits {
     pub measures: bool,
     /// `order` may hold back GC of single operations.
     pub holds_gc: bool,
+    /// `gc_gate` is asked again when any channel falls quiet.
+    pub gate_asks_of_group: bool,
     /// Operations of the host begin in the order in which they came.
     pub host_in_order: bool,
     /// GC may move pages to other planes.

@@ -330,7 +330,12 @@ where
     #[inline(always)]
     pub(crate) fn host_operation_ended(&mut self, channel: usize) {
         self.up.ftl.counters.host_operations += 1;
-        if self.flash.host_operation_leaves(channel) == 0 && self.up.ftl.gc.any_gated_on(channel) {
+        if self.flash.host_operation_leaves(channel) != 0 {
+            return;
+        }
+        if self.up.ftl.traits.gate_asks_of_group {
+            self.ask_gates(None);
+        } else if self.up.ftl.gc.any_gated_on(channel) {
             self.ask_gates(Some(channel));
         }
     }

@@ -123,6 +123,8 @@ interface! {
         fn strict(&mut self, _view: View<'_>, _pool: Pool) -> bool [else false];
         /// Whether it lets only one pool of a die collect at a time.
         fn alone_in_die(&mut self) -> bool [else false];
+        /// Whether it goes by what the host does on other channels than its own, so that it is asked again when any falls quiet.
+        fn asks_of_group(&mut self) -> bool [else false];
         /// Whether a GC that has moved its pages gives its lock up, and its erase waits for those of its die's other planes.
         fn joins_erases(&mut self) -> bool [else false];
     }
@@ -237,6 +239,8 @@ interface! {
         fn next(&mut self, view: View<'_>) -> Option<u32>;
         /// Whether old pages are read around a GC, and new ones wait in RAM until the GC of their plane has ended.
         fn around_gc(&mut self) -> bool [else false];
+        /// Whether new ones that have waited leave beside the next stripe of their group, instead of when the GC ends.
+        fn deferred_join_stripes(&mut self) -> bool [else false];
     }
 }
 

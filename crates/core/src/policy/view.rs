@@ -140,6 +140,15 @@ impl<'a> View<'a> {
         let others = stripes.rotation_group(self.tables().first_plane(pool)).filter(|&plane| self.in_gc(plane));
         others.map(|plane| self.tables().pool_of(plane)).any(|other| other != pool && self.ftl.gc.of_pool(other).number < own)
     }
+    /// Whether a program of the buffer runs in a plane, or waits there.
+    pub fn has_flush(self, plane: PlaneIx) -> bool {
+        let running = self.flash.die(self.geometry().die_of(plane)).running;
+        let runs = running != NONE && {
+            let op = &self.flash.ops[running as usize];
+            op.plane == plane && op.class == Class::Flush
+        };
+        runs || self.flash.is_ready(plane, Class::Flush)
+    }
     /// Whether a pool's GC has begun a cycle that has not come to its end, be it between two blocks.
     #[inline]
     pub fn in_gc_cycle(self, pool: Pool) -> bool {

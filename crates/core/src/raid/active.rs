@@ -441,9 +441,10 @@ impl Rain {
         }
     }
 
-    /// Programs of stripe writes no longer wait for the GC of a plane. Returns them, each behind its stripe write.
-    pub(super) fn undefer(&mut self, plane: PlaneIx) -> Vec<(u32, u32)> {
-        let programs = std::mem::take(&mut self.deferred_at[plane as usize]);
+    /// Programs of stripe writes no longer wait for the GC of a plane, so many at most. Returns them, each behind its stripe write.
+    pub(super) fn undefer(&mut self, plane: PlaneIx, most: usize) -> Vec<(u32, u32)> {
+        let waiting = &mut self.deferred_at[plane as usize];
+        let programs: Vec<_> = waiting.drain(..most.min(waiting.len())).collect();
         self.deferred -= programs.len() as u32;
         for &(stripe_write, _) in &programs {
             let destaged = &mut self.stripe_writes[stripe_write as usize];

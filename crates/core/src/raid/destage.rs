@@ -64,6 +64,9 @@ where
     /// pages that no GC defers are in flight.
     #[cold]
     pub(crate) fn flush_stripes(&mut self, pages: u32) {
+        if pages > 0 && self.up.up.raid.traits.deferred_join_stripes {
+            (0..self.flash.device.geometry.planes()).for_each(|plane| self.release_deferred(plane, usize::MAX));
+        }
         while self.up.up.raid.stripes_must_leave(pages) {
             let Some(stripe) = self.ask(|policies, view| policies.destage.next(view)) else {
                 return;
@@ -264,6 +267,11 @@ where
             let plane = self.flash.ops[program as usize].plane;
             if around && self.seen().in_gc(plane) { self.defer(stripe_write, program, plane) } else { self.enqueue(program) }
         }
+        if self.up.up.raid.traits.deferred_join_stripes && self.rain().deferred > 0 {
+            let plane = self.rain().stripes.plane_of(parity);
+            let group = self.rain().stripes.rotation_group(plane);
+            group.for_each(|plane| self.release_deferred(plane, 1));
+        }
     }
 
     /// A program waits in RAM until the GC of its plane has ended.
@@ -277,18 +285,33 @@ where
     }
 
     /// The GC of a plane has ended: the programs that were deferred for it are enqueued.
+    /// Where they join stripes, they leave with the next one of their group.
     #[cold]
     pub(super) fn undefer(&mut self, plane: PlaneIx) {
+        let raid = &self.up.up.raid;
+        if raid.rain.is_none() {
+            return;
+        }
+        if !raid.traits.deferred_join_stripes || !raid.buffer.waiting().is_empty() {
+            self.release_deferred(plane, usize::MAX);
+        }
+        self.flush_stripes(0);
+    }
+
+    /// Programs that were deferred for a GC of a plane that has ended are enqueued, so many at most.
+    #[cold]
+    fn release_deferred(&mut self, plane: PlaneIx, most: usize) {
+        if self.seen().in_gc(plane) {
+            return;
+        }
         let raid = &mut self.up.up.raid;
-        let Some(rain) = &mut raid.rain else { return };
-        let programs = rain.undefer(plane);
+        let programs = raid.rain.as_mut().expect("only drives with stripes get here").undefer(plane, most);
         for &(_, program) in &programs {
             let mut deferral = Attribution::default();
             deferral.add(DIE + TrafficClass::GcLock as usize, self.flash.now - self.flash.ops[program as usize].since);
             raid.buffer.explain(false, &deferral);
         }
         programs.into_iter().for_each(|(_, program)| self.enqueue(program));
-        self.flush_stripes(0);
     }
 
     /// A page came into the buffer.

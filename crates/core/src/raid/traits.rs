@@ -9,6 +9,8 @@ pub(crate) struct RaidTraits {
     pub plans_reads: bool,
     /// When they are asked about again.
     pub asked_again: AskedAgain,
+    /// Pages that have waited in RAM for a GC leave beside the next stripe of their group.
+    pub deferred_join_stripes: bool,
     /// Stripes may move for the sake of wear.
     pub levels_wear: bool,
     /// Dies scrub while they are idle.

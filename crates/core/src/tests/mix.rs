@@ -556,8 +556,9 @@ impl Mix {
         let start = if self.quiet { Start::QuietChannel } else { Start::Immediate };
         match stripes.gate {
             0..2 => {
-                let rules = ["", "violating_gcs_max = 2"];
-                let mut gate: Rotating = toml::from_str(rules[(self.seed / 7 % 2) as usize]).unwrap();
+                let both = "quiet_group = true\none_per_channel = true";
+                let rules = ["", "violating_gcs_max = 2", "quiet_group = true", "one_per_channel = true", "groups_in_gc_max = 1", both];
+                let mut gate: Rotating = toml::from_str(rules[(self.seed / 7 % 6) as usize]).unwrap();
                 (gate.turn, gate.start) = (turn, start);
                 design.gc_gate = GcGatePolicy::Rotating(gate);
             }
@@ -577,7 +578,9 @@ impl Mix {
         }
         if stripes.tolerant_flush {
             let spares = self.seed.is_multiple_of(3);
-            design.destage = DestagePolicy::GcTolerant(toml::from_str(&format!("spare_groups = {spares}")).unwrap());
+            let joins = (self.seed / 3).is_multiple_of(3);
+            let text = format!("spare_groups = {spares}\ndeferred_join_stripes = {joins}");
+            design.destage = DestagePolicy::GcTolerant(toml::from_str(&text).unwrap());
         }
     }
 

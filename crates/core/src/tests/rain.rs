@@ -256,6 +256,31 @@ fn a_stripe_goes_out_but_for_the_page_behind_a_gc() {
 }
 
 #[test]
+fn a_page_that_has_waited_for_a_gc_may_leave_with_the_next_stripe_or_when_a_write_waits_for_room() {
+    let played = |pages: u64| {
+        let mut design = design(None, true);
+        design.destage = DestagePolicy::GcTolerant(toml::from_str("deferred_join_stripes = true").unwrap());
+        let mut drive = with_gc(design, &[3]);
+        drive.up.up.raid.buffer.set_flush_above_for_test(2);
+        drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 24, critical: false });
+        drive.advance(GC_NS + 5000);
+        assert_eq!((drive.counters().ftl.host_pages, drive.counters().raid.deferred_pages), (2, 1), "it stays in RAM");
+        drive.audit().unwrap();
+        let command = Command { kind: CommandKind::Write, sector: 48, sectors: 8 * pages as u32, critical: false };
+        let id = drive.at(GC_NS + 5000, command);
+        drive.run();
+        assert!(drive.finished_at(id).is_some(), "a write of {pages} pages finds room");
+        assert_eq!(drive.mismatch(), None);
+        drive.audit().unwrap();
+        (drive.counters().ftl.host_pages, drive.up.up.raid.rain.as_ref().unwrap().deferred())
+    };
+    // A stripe of three pages takes it along; two pages stay below the threshold, and it stays with them.
+    assert_eq!((played(3), played(2)), ((6, 0), (2, 1)));
+    // The buffer has 16 pages.
+    assert!(played(17).0 > 6);
+}
+
+#[test]
 fn a_parity_update_regenerates_the_page_behind_a_gc() {
     // TTFLASH, section 4.5: pages 4 and 5 are new and page 3 is behind the GC of plane 0. Their old copies and the old parity
     // are read in its place, and the new parity is of the old page 3 as well: the audit compares it.

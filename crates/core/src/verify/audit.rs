@@ -139,7 +139,7 @@ impl<O: Observer> Drive<O> {
         }
         for plane in 0..flash.device.geometry.planes() {
             // A page waits in RAM only for a GC that is under way.
-            if !ftl.gc.is_under_way(plane) && rain.deferred_at(plane) > 0 {
+            if !raid.traits.deferred_join_stripes && !ftl.gc.is_under_way(plane) && rain.deferred_at(plane) > 0 {
                 return Err(format!("pages wait in RAM for a GC of plane {plane}, and it has none"));
             }
         }

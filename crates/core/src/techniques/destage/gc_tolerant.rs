@@ -8,8 +8,11 @@
 //!
 //! **Source.** TTFLASH, section 4.5; at most 1/N of the RAM waits for GCs (Appendix A).
 //!
-//! **Parameters.** `spare_groups` (default false): nothing goes to a group with a GC until a write waits for room in RAM, a variant to
-//! measure. It needs stripes. **Cost.** Partial stripes stay longer, and a regenerated page costs N - 1 reads.
+//! **Parameters.** Two variants to measure, both false by default. `spare_groups`: nothing goes to a group with a GC until a write waits
+//! for room in RAM. `deferred_join_stripes`: a page that has waited for a GC leaves beside the next stripe of its group, one of
+//! each plane, or when a write waits for room; else all of a plane leave when its GC ends. It needs stripes.
+//!
+//! **Cost.** Partial stripes stay longer, and a regenerated page costs N - 1 reads.
 
 use crate::policy::prelude::*;
 
@@ -18,6 +21,7 @@ use crate::policy::prelude::*;
 #[serde(default, deny_unknown_fields)]
 pub struct GcTolerant {
     spare_groups: bool,
+    deferred_join_stripes: bool,
 }
 
 /// The planes in GC that a stripe's dirty pages and its parity go to.
@@ -59,6 +63,10 @@ impl Destage for GcTolerant {
         true
     }
 
+    fn deferred_join_stripes(&mut self) -> bool {
+        self.deferred_join_stripes
+    }
+
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         with.needs_stripes("destage", "gc_tolerant", faults);
     }
@@ -94,7 +102,7 @@ mod tests {
     #[test]
     fn a_group_in_gc_may_be_spared_until_a_write_waits_for_room() {
         let mut state = state_with_stripes(4, 2, 4);
-        let mut spares = GcTolerant { spare_groups: true };
+        let mut spares = GcTolerant { spare_groups: true, ..GcTolerant::default() };
         dirty(&mut state, &[6]);
         dirty(&mut state, &[0, 1, 2]);
         assert_eq!(spares.next(state.view()), GcTolerant::default().next(state.view()), "without a GC it changes nothing");

@@ -6,16 +6,20 @@
 //! GC whatever the group does, which is a violation and counted with its time; where the gate is strict it never does, and
 //! its writes stall when it has no erased page left.
 //!
-//! With `violating_gcs_max` an urgent plane passes only while its group has fewer GCs than that.
+//! With `violating_gcs_max` an urgent plane passes only while its group has fewer GCs than that. Three more rules keep a GC back
+//! that is not urgent: `groups_in_gc_max` while so many groups have GCs, `one_per_channel` while its channel has one of another
+//! group, and `quiet_group` while a plane of its group has a program of the buffer, waiting or running. What they keep back is
+//! asked again when a GC ends, or a channel falls quiet.
 //!
 //! **Source.** TTFLASH, section 4.4; violations and forced rotation ("F-RGC"), section 6.6. The quiet channel is the authors'
-//! released simulator's. The limit of GCs is a variant to measure: the paper violates once free pages are exhausted, and does not
-//! say how often in one group. The order of waiting planes is a decision: the paper names none, and fewest erased pages first
+//! released simulator's, and so is one GC on each channel. The limits and the quiet group are variants to measure: the paper violates
+//! once free pages are exhausted, and does not say how often in one group. The order of waiting planes is a decision: the paper names none, and fewest erased pages first
 //! keeps violations rare, while round robin keeps the bound of (N - 1) x T_gc if GCs start at once. T_gc counts from a GC's
 //! start; one that waits for its die and then finds nothing to free has had its turn as well.
 //!
 //! **Parameters.** `strict` (default false); `turn`, `"fewest_free"` (default) or `"round_robin"`; `start`, `"quiet_channel"`
-//! (default) or `"immediate"`; `violating_gcs_max`, at least 2 (without limit by default). It needs stripes.
+//! (default) or `"immediate"`; `violating_gcs_max`, at least 2, and `groups_in_gc_max`, at least 1 (both without limit by default);
+//! `one_per_channel` and `quiet_group` (default false). It needs stripes.
 //!
 //! **Cost.** A plane's GC may wait for those of the N - 1 others, so planes run lower on erased pages.
 
@@ -45,6 +49,12 @@ pub struct Rotating {
     pub(crate) start: Start,
     #[serde(default)]
     violating_gcs_max: Option<u32>,
+    #[serde(default)]
+    groups_in_gc_max: Option<u32>,
+    #[serde(default)]
+    one_per_channel: bool,
+    #[serde(default)]
+    quiet_group: bool,
     /// How much each pool wanted a GC when it was asked about last.
     #[serde(skip)]
     wants: Vec<Want>,
@@ -60,7 +70,9 @@ fn quiet_channel() -> Start {
 impl Rotating {
     /// A gate that violates rotation never (`strict`) or when a plane is urgent.
     pub fn new(strict: bool, turn: Turn, start: Start) -> Self {
-        Self { strict, turn, start, violating_gcs_max: None, wants: Vec::new(), last: Vec::new() }
+        let (violating_gcs_max, groups_in_gc_max) = (None, None);
+        let (one_per_channel, quiet_group, wants, last) = (false, false, Vec::new(), Vec::new());
+        Self { strict, turn, start, violating_gcs_max, groups_in_gc_max, one_per_channel, quiet_group, wants, last }
     }
 
     /// Lets GC start without a quiet channel. Returns whether it waited for one.
@@ -71,7 +83,18 @@ impl Rotating {
     fn is_ready(&self, view: View<'_>, pool: Pool) -> bool {
         let urgent = self.wants[pool.index()] == Want::Hard;
         let is_quiet = || view.tables().planes_of(pool).all(|plane| view.host_operations_on_channel_of(plane) == 0);
-        urgent || self.start == Start::Immediate || is_quiet()
+        urgent || (self.start == Start::Immediate || is_quiet()) && self.lets_in(view, pool)
+    }
+
+    /// Whether the programs of its group and the GCs of others let a GC start that is not urgent.
+    fn lets_in(&self, view: View<'_>, pool: Pool) -> bool {
+        let Some(stripes) = view.stripes() else { return true };
+        let groups_in_gc = || (0..stripes.groups()).filter(|&group| view.gcs_in_group(group) > 0).count();
+        let mut planes = view.tables().planes_of(pool);
+        let mut group = stripes.rotation_group(view.tables().first_plane(pool));
+        self.groups_in_gc_max.is_none_or(|most| groups_in_gc() < most as usize)
+            && (!self.one_per_channel || planes.all(|plane| view.gcs_on_channel_of(plane) == 0))
+            && (!self.quiet_group || !group.any(|plane| view.has_flush(plane)))
     }
 
     /// Where a pool stands among those that wait; less is sooner. Equal numbers of erased pages follow the last holder.
@@ -88,8 +111,10 @@ impl Rotating {
 
 impl GcGate for Rotating {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        if let Some(given) = self.violating_gcs_max.filter(|&given| given < 2) {
-            return Err(Fault::new("gc_gate", "violating_gcs_max", format!("is {given}")).allowed("2 or more, or no such line").into());
+        for (key, given, least) in [("violating_gcs_max", self.violating_gcs_max, 2), ("groups_in_gc_max", self.groups_in_gc_max, 1)] {
+            if let Some(given) = given.filter(|&given| given < least) {
+                return Err(Fault::new("gc_gate", key, format!("is {given}")).allowed(format!("{least} or more, or no such line")).into());
+            }
         }
         if self.strict && self.violating_gcs_max.is_some() {
             let fault = Fault::new("gc_gate", "violating_gcs_max", "is set, and `strict` is true: no GC violates rotation");
@@ -138,6 +163,10 @@ impl GcGate for Rotating {
         true
     }
 
+    fn asks_of_group(&mut self) -> bool {
+        self.quiet_group
+    }
+
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         with.needs_stripes("gc_gate", "rotating", faults);
     }
@@ -146,6 +175,7 @@ impl GcGate for Rotating {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flash::op::Class;
     use crate::ftl::Claimant;
     use crate::gc::state::GcState;
     use crate::testkit::Parts;
@@ -182,9 +212,40 @@ mod tests {
             gate.violating_gcs_max = most;
             assert_eq!(gate.strict(state.view(), Pool(0)), barred, "{plane}, {most:?}");
         }
-        for (line, named) in [("violating_gcs_max = 1", "2 or more"), ("strict = true\nviolating_gcs_max = 2", "one of the two")] {
+        let lines = ["violating_gcs_max = 1", "groups_in_gc_max = 0", "strict = true\nviolating_gcs_max = 2"];
+        for (line, named) in lines.into_iter().zip(["2 or more", "1 or more", "one of the two"]) {
             let error = toml::from_str::<Rotating>(line).unwrap().prepare(&state.flash.device).unwrap_err();
             assert!(error.to_string().contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_others_do_keeps_a_gc_back_that_is_not_urgent() {
+        let answers = |rule: &str, change: &dyn Fn(&mut Parts)| {
+            let mut state = state_with_stripes(4, 2, 4);
+            change(&mut state);
+            let mut gate: Rotating = toml::from_str(rule).unwrap();
+            gate.prepare(&state.flash.device).unwrap();
+            [Want::Soft, Want::Hard].map(|want| gate.may_start(state.view(), Pool(0), want))
+        };
+        let (opens, keeps_back) = ([Gate::Open, Gate::Open], [Gate::Closed, Gate::Open]);
+        // Plane 1 is on the channel of plane 0, in the other group; plane 3 is in that group, on another channel.
+        for (plane, limits) in [(1, [opens, keeps_back, keeps_back]), (3, [opens, keeps_back, opens])] {
+            let of_another_group = |state: &mut Parts| {
+                crate::testkit::begin_gc(state, plane);
+                state.ftl.gc.channels_for_test()[plane as usize / 2].under_way = 1;
+            };
+            let rules = ["", "groups_in_gc_max = 1", "one_per_channel = true"];
+            assert_eq!(rules.map(|rule| answers(rule, &of_another_group)), limits, "{plane}");
+            assert_eq!(answers("groups_in_gc_max = 2", &of_another_group), opens);
+        }
+        for (plane, answer) in [(2, keeps_back), (3, opens)] {
+            let flush = |state: &mut Parts| {
+                let (die, bit) = (state.flash.die_of(plane), state.flash.bit(plane, Class::Flush));
+                state.flash.dies_for_test()[die as usize].ready |= bit;
+            };
+            assert_eq!(answers("quiet_group = true", &flush), answer, "{plane}");
+            assert_eq!(answers("", &flush), opens);
         }
     }
 

@@ -1,0 +1,110 @@
+"""TTFLASH's tail on DTRS and under write bursts, by rules that the paper leaves open.
+
+On DTRS: no stripe for a group in GC while the buffer has room; pages that have waited for a GC
+leave one by one beside the next stripes of their group; no GC that is not urgent while its group is
+programmed, beside that of another group, or of another group on its channel. Under write bursts:
+pages as before, and at most two GCs in a group where rotation is violated, the younger one yielding
+after every page. The rows were fixed before any of them ran.
+
+Writes two Markdown tables.
+Run: TINYTAIL_TRACES=../shared/traces .venv/bin/python experiments/ttflash_second_reading.py
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import tinytail
+
+SPARED = {"destage.spare_groups": True}
+TWO = {"gc_gate.violating_gcs_max": 2}
+YIELDS = {
+    "gc_lock.policy": "preemptible",
+    "gc_lock.scope": "plane",
+    "gc_lock.until": "first_of_group",
+}
+AGAIN = {"read_plan.asked_again": "starts_and_ends"}
+JOIN = {"destage.deferred_join_stripes": True}
+QUIET = {"gc_gate.quiet_group": True}
+ONE_GROUP = {"gc_gate.groups_in_gc_max": 1}
+ONE_ON_CHANNEL = {"gc_gate.one_per_channel": True}
+ON_DTRS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("as it is", {}),
+    ("groups in GC spared", SPARED),
+    ("waiting pages join stripes", JOIN),
+    ("quiet groups", QUIET),
+    ("one group in GC", ONE_GROUP),
+    ("one GC on a channel", ONE_ON_CHANNEL),
+    ("all of these but one group", SPARED | JOIN | QUIET | ONE_ON_CHANNEL),
+)
+UNDER_BURSTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("as it is", {}),
+    ("waiting pages join stripes", JOIN),
+    ("two GCs in a group", TWO),
+    ("the younger GC yields", YIELDS),
+    ("two, the younger yields", TWO | YIELDS),
+    ("two, the younger yields, asked again at ends", TWO | YIELDS | AGAIN),
+    ("the same, waiting pages join stripes", TWO | YIELDS | AGAIN | JOIN),
+)
+SEEDS = (1, 2, 3)
+# As the reproduction's `burst-6dwpd` and `burst-7dwpd`: drive writes per day, requests, rate per s.
+BURSTS = ((6, 1_330_000, 6657.4), (7, 2_330_000, 7767.0))
+STATE = {"live_percent": 48, "free_percent": 11}
+
+
+def burst(requests: int, rate_per_s: float) -> dict[str, Any]:
+    """Full stripes at a fixed rate."""
+    return {
+        "summary": "full stripes at a fixed rate",
+        "synthetic": {
+            "requests": requests,
+            "rate_per_s": rate_per_s,
+            "arrivals": "fixed",
+            "block_bytes": 28672,
+            "align_bytes": 28672,
+            "read_share": 0.7,
+            "addresses": "uniform",
+        },
+    }
+
+
+def pair(changes: dict[str, Any], **how: Any) -> list[tinytail.Result]:
+    """TTFLASH with some keys changed, and its twin without GC."""
+    variants = [{"base": "ttflash", "set": changes}, "ttflash+no-gc"]
+    comparison = tinytail.compare(variants, device="ttflash-256g", **how)
+    if comparison.errors:
+        message = f"{changes}: {comparison.errors}"
+        raise RuntimeError(message)
+    return comparison.results
+
+
+def line(label: str, ours: tinytail.Result, twin: tinytail.Result) -> str:
+    """A row: percentiles, and their ratio to the twin's."""
+    names = ("p90_us", "p99_us", "p999_us", "p9999_us")
+    values = [(getattr(ours.read, name), getattr(twin.read, name)) for name in names]
+    cells = [f"{value:,.0f}" for value, _ in values]
+    cells += [f"{value / other:.2f}" for value, other in values]
+    return f"| {label} | " + " | ".join(cells) + " |\n"
+
+
+def main() -> None:
+    """Runs every row with every seed."""
+    columns = "p90 | p99 | p99.9 | p99.99 | over no GC: p90 | p99 | p99.9 | p99.99"
+    head = f"| {{}} | {columns} |\n|---|{'--:|' * 8}\n"
+    sys.stdout.write(head.format("DTRS"))
+    for label, changes in ON_DTRS:
+        for seed in SEEDS:
+            found = pair(changes, workload="dtrs", seed=seed)
+            sys.stdout.write(line(f"{label}, seed {seed}", *found))
+            sys.stdout.flush()
+    sys.stdout.write("\n" + head.format("bursts"))
+    for dwpd, requests, rate_per_s in BURSTS:
+        for label, changes in UNDER_BURSTS:
+            found = pair(changes, workload=burst(requests, rate_per_s), state=STATE)
+            sys.stdout.write(line(f"{dwpd} drive writes a day, {label}", *found))
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
