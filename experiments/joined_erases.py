@@ -1,10 +1,10 @@
 """How long T-ES keeps a write waiting, with erases that run alone and with joined ones.
 
 Practical Erase Suspension expects the timeout and the longest GC (section 2.4, Table 4). Loads that
-its drive can hardly sustain are played with joined erases and superpages, as `erase-baseline` has
-them, with erases that run alone, with pages that go round the dies one by one, and with programs
-and GC going on beside a suspended erase. `tpcc-11` and `tpcc-15` are the requests of so many of a
-server's 15 data disks, of which the stand-in is one.
+its drive can hardly sustain are played with erases that run alone and with joined ones, with pages
+that go round the dies one by one and in superpages, and with programs and GC going on beside a
+suspended erase. `tpcc-11` and `tpcc-15` are the requests of so many of a server's 15 data disks, of
+which the stand-in is one.
 
 Writes a Markdown table for each load: by scheme and variant the longest write and read, the erases
 and how many joined another, programs beside a suspended erase, and the longest GC.
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from tinytail.comparison.result import DesignResult
 
 DESIGNS = ("t-es", "es", "i-es", "d-es", "ideal-es", "erase-baseline")
-ALONE = {"gc_gate": {"joined_erases": False}}
-BY_PAGE = {"place": {"chunk": "page"}}
+JOINED = {"gc_gate": {"joined_erases": True}}
+SUPERPAGES = {"place": {"chunk": "superpage"}}
 BESIDE = {"suspend": {"beside": "programs"}}
 VARIANTS = {
-    "alone, page by page": {**ALONE, **BY_PAGE},
-    "joined, page by page": BY_PAGE,
-    "alone": ALONE,
-    "joined": {},
-    "joined, programs beside": BESIDE,
+    "alone, page by page": {},
+    "joined, page by page": JOINED,
+    "alone, superpages": SUPERPAGES,
+    "joined, superpages": {**JOINED, **SUPERPAGES},
+    "joined, superpages, programs beside": {**JOINED, **SUPERPAGES, **BESIDE},
 }
 LOADS = {
     "act": ("act@30", 3_686_400, None),
