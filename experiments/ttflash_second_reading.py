@@ -4,7 +4,8 @@ On DTRS: no stripe for a group in GC while the buffer has room; pages that have 
 leave one by one beside the next stripes of their group; no GC that is not urgent while its group is
 programmed, beside that of another group, or of another group on its channel. Under write bursts:
 pages as before, and at most two GCs in a group where rotation is violated, the younger one yielding
-after every page. The rows were fixed before any of them ran.
+after every page. These rows were fixed before any of them ran; those with other numbers of groups
+in GC came after one had been seen to matter.
 
 Writes two Markdown tables.
 Run: TINYTAIL_TRACES=../shared/traces .venv/bin/python experiments/ttflash_second_reading.py
@@ -28,6 +29,8 @@ AGAIN = {"read_plan.asked_again": "starts_and_ends"}
 JOIN = {"destage.deferred_join_stripes": True}
 QUIET = {"gc_gate.quiet_group": True}
 ONE_GROUP = {"gc_gate.groups_in_gc_max": 1}
+TWO_GROUPS = {"gc_gate.groups_in_gc_max": 2}
+FOUR_GROUPS = {"gc_gate.groups_in_gc_max": 4}
 ONE_ON_CHANNEL = {"gc_gate.one_per_channel": True}
 ON_DTRS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("as it is", {}),
@@ -37,6 +40,8 @@ ON_DTRS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("one group in GC", ONE_GROUP),
     ("one GC on a channel", ONE_ON_CHANNEL),
     ("all of these but one group", SPARED | JOIN | QUIET | ONE_ON_CHANNEL),
+    ("two groups in GC", TWO_GROUPS),
+    ("four groups in GC", FOUR_GROUPS),
 )
 UNDER_BURSTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("as it is", {}),
@@ -46,6 +51,8 @@ UNDER_BURSTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("two, the younger yields", TWO | YIELDS),
     ("two, the younger yields, asked again at ends", TWO | YIELDS | AGAIN),
     ("the same, waiting pages join stripes", TWO | YIELDS | AGAIN | JOIN),
+    ("one group in GC", ONE_GROUP),
+    ("four groups in GC", FOUR_GROUPS),
 )
 SEEDS = (1, 2, 3)
 # As the reproduction's `burst-6dwpd` and `burst-7dwpd`: drive writes per day, requests, rate per s.
