@@ -59,13 +59,17 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Technique:
-    """A technique: what it consists of, and what shows that it acts."""
+    """A technique: what it consists of, and what shows that it acts.
+
+    `brings` are those of its `parts` that are no part of the technique, such as another order.
+    """
 
     code: str
     name: str
     source: str
     parts: tuple[str, ...]
     needs: tuple[str, ...]
+    brings: tuple[str, ...]
     counters: tuple[str, ...]
     shifts: tuple[str, ...]
     attribution: tuple[str, ...]
@@ -77,7 +81,8 @@ class Pair:
     """Two techniques.
 
     `outcome` is `legal`; `error` where the composition is refused; or `nothing` where one of them,
-    `adds_nothing`, changes nothing beside the other.
+    `adds_nothing`, changes nothing beside the other. What is refused may be `missing`: nothing
+    speaks against it, but it is not implemented.
     """
 
     first: str
@@ -88,6 +93,7 @@ class Pair:
     reason: str
     adds_nothing: str | None
     limit: dict[str, str] | None
+    missing: bool
 
     @property
     def codes(self) -> tuple[str, str]:
@@ -112,7 +118,7 @@ class Catalog:
         for code, entry in document["techniques"].items():
             fields: dict[str, Any] = {
                 key: tuple(entry.pop(key, ()))
-                for key in ("parts", "needs", "counters", "shifts", "attribution")
+                for key in ("parts", "needs", "brings", "counters", "shifts", "attribution")
             }
             # What is left over is a name, a source, and nothing that is not known.
             self.techniques[code] = Technique(code=code, **({"holds": ""} | fields | entry))
@@ -128,8 +134,8 @@ class Catalog:
             text = meanings.pop(codes)["text"].format(a=codes[0], b=codes[1], held=held)
             outcome = decided.get("outcome", "error" if symbol == "x" else "legal")
             nothing, limit = decided.get("adds_nothing"), decided.get("limit")
-            reason = decided.get("reason", "")
-            self.pairs.append(Pair(*codes, symbol, outcome, text, reason, nothing, limit))
+            reason, missing = decided.get("reason", ""), decided.get("missing", False)
+            self.pairs.append(Pair(*codes, symbol, outcome, text, reason, nothing, limit, missing))
         if meanings or decisions:
             message = f"said of pairs that there are not: {sorted([*meanings, *decisions])}"
             raise ValueError(message)
@@ -175,10 +181,18 @@ class Catalog:
                 waiting += self.techniques[code].needs
         return found
 
-    def _merged(self, codes: Iterable[str]) -> tuple[list[str], set[str]]:
+    def brought(self, pair: Pair) -> tuple[str, ...]:
+        """What the techniques of a pair bring, which is in all designs of the pair."""
+        chosen = sorted(self.closure(pair.codes), key=self.order.index)
+        return tuple(part for code in chosen for part in self.techniques[code].brings)
+
+    def _merged(
+        self, codes: Iterable[str], brought: Iterable[str] = ()
+    ) -> tuple[list[str], set[str]]:
         """The overlays of techniques, and the techniques whose counters are hidden."""
         chosen = sorted(self.closure(codes), key=self.order.index)
         parts = [part for code in chosen for part in self.techniques[code].parts]
+        parts += [part for part in brought if part not in parts]
         hidden: set[str] = set()
         for merge in self.merges:
             if set(merge["of"]) <= set(parts):
@@ -189,9 +203,9 @@ class Catalog:
                 hidden |= set(merge.get("hides", ()))
         return parts, hidden
 
-    def composition(self, codes: Iterable[str]) -> str:
+    def composition(self, codes: Iterable[str], brought: Iterable[str] = ()) -> str:
         """The design with techniques and all that they need, by paths from the root."""
-        parts = [self.files["plain"], *self._merged(codes)[0]]
+        parts = [self.files["plain"], *self._merged(codes, brought)[0]]
         return "+".join(located(part) if part.endswith(".toml") else part for part in parts)
 
     def counters(self, code: str, codes: Iterable[str]) -> tuple[str, ...]:
@@ -208,14 +222,20 @@ class Catalog:
         found = self.closure(self.around(pair) | {code})
         return None if other in found else found
 
-    def designs(self) -> list[frozenset[str]]:
-        """Every set of techniques that a line of the page tells of, each once, in order."""
-        found: dict[frozenset[str], None] = {}
+    def sets(self, pair: Pair) -> list[set[str]]:
+        """The techniques of each design of a pair: with neither, with each alone, with both."""
+        if pair.outcome == "error":
+            return []
+        alone = [self.alone(pair, code) for code in pair.codes]
+        found = [self.around(pair), *alone, self.closure(pair.codes)]
+        return [codes for codes in found if codes is not None]
+
+    def designs(self) -> list[str]:
+        """Every design that a line of the page tells of, each once, in order."""
+        found: dict[str, None] = {}
         for pair in self.pairs:
-            if pair.outcome != "error":
-                sets = [self.around(pair), *(self.alone(pair, code) for code in pair.codes)]
-                sets.append(self.closure(pair.codes))
-                found |= {frozenset(codes): None for codes in sets if codes is not None}
+            brought = self.brought(pair)
+            found |= {self.composition(codes, brought): None for codes in self.sets(pair)}
         return list(found)
 
 
@@ -274,7 +294,7 @@ def _outcome(result: DesignResult) -> dict[str, Any]:
         return {"stuck": True}
     kinds = {"read": result.read, "write": result.write}
     return {
-        **{kind: {"count": of.count, "p9999_us": of.p9999_us} for kind, of in kinds.items()},
+        **{kind: {"count": of.count, "p999_us": of.p999_us} for kind, of in kinds.items()},
         "write_amplification": result.write_amplification,
         "gcs": result.gc_count,
         "event_hash": result.event_hash,
@@ -287,7 +307,7 @@ def wanted(catalog: Catalog) -> list[Wanted]:
     device = located(catalog.files["drive"])
     fold = tinytail.Transform(fit="fold")
     found = []
-    for design in map(catalog.composition, catalog.designs()):
+    for design in catalog.designs():
         dtrs = Plan((design,), device, "dtrs", transform=fold)
         saturating = Plan((design,), device, located(catalog.files["saturating"]))
         found += [Wanted(design, "DTRS", dtrs), Wanted(design, "saturating", saturating)]
@@ -342,7 +362,7 @@ def gain(ours: float, theirs: float) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was measured of a pair on one load, of reads or of writes: p99.99 in microseconds."""
+    """What was measured of a pair on one load, of reads or of writes: p99.9 in microseconds."""
 
     neither: float
     first: float | None
@@ -372,11 +392,12 @@ def line(catalog: Catalog, kept: dict[str, Any], pair: Pair, load: str, kind: st
     def figure(codes: Iterable[str] | None) -> float | None:
         if codes is None:
             return None
-        run = kept["runs"].get(bare(catalog.composition(codes)), {}).get(load)
+        run = kept["runs"].get(bare(catalog.composition(codes, brought)), {}).get(load)
         if not run:
             return None
-        return math.inf if run["stuck"] else float(run[kind]["p9999_us"])
+        return math.inf if run["stuck"] else float(run[kind]["p999_us"])
 
+    brought = catalog.brought(pair)
     neither, both = figure(catalog.around(pair)), figure(catalog.closure(pair.codes))
     if neither is None or both is None:
         return None
@@ -422,8 +443,9 @@ def page(catalog: Catalog, kept: dict[str, Any]) -> str:
     """Every pair: what it means, and what was measured."""
     parts = ["# Every pair of techniques\n"]
     parts.append(
-        "p99.99 in ms, of a design with neither, with the first alone, with the second alone, and\n"
-        "with both. What a technique needs is in all four; where one is what the other needs,\n"
+        "p99.9 in ms, of a design with neither, with the first alone, with the second alone, and\n"
+        "with both. What a technique needs or brings is in all four; where one is what the other\n"
+        "needs,\n"
         "there is no such design (-). Gain is how many times shorter it is with both than with\n"
         "neither, and in brackets, than with the better one alone. ∞ is a drive that cannot serve\n"
         "the load: a write got nowhere for 10 s of simulated time while others went on. The\n"
@@ -446,10 +468,12 @@ def page(catalog: Catalog, kept: dict[str, Any]) -> str:
 def counts(catalog: Catalog) -> str:
     """How many pairs run, and how many are refused."""
     found = Counter(pair.outcome for pair in catalog.pairs)
+    missing = sum(pair.missing for pair in catalog.pairs)
     rows = {
         "run, and both techniques act": found["legal"],
         "run, and one adds nothing to the other": found["nothing"],
-        "are refused, with both keys named": found["error"],
+        "exclude each other, and are refused with both keys named": found["error"] - missing,
+        "are not implemented, and refused in the same way": missing,
     }
     return "\n".join(
         ["| pairs that | |", "|---|--:|", *(f"| {k} | {v} |" for k, v in rows.items())]
