@@ -44,7 +44,7 @@ FOLDER = ROOT / "experiments" / "pairs"
 COMPARATORS = {"CC", "CH"}
 LOADS = ("DTRS", "saturating")
 # Lines of the lists of the most and the least.
-LISTED = 5
+LISTED = 4
 WIDTH = 118
 # Gains and losses below are none.
 SAME_PERCENT = 5
@@ -523,6 +523,24 @@ def _extremes(catalog: Catalog, kept: dict[str, Any]) -> Iterator[str]:
             yield f"| {load} {row}"
 
 
+def _controls(catalog: Catalog, kept: dict[str, Any]) -> Iterator[str]:
+    """Techniques that bring something, beside what that does alone."""
+
+    def cell(codes: Iterable[str], brought: Iterable[str], load: str) -> str:
+        run = kept["runs"].get(bare(catalog.composition(codes, brought)), {}).get(load)
+        return _ms(math.inf if run["stuck"] else run["read"]["p999_us"]) if run else "-"
+
+    yield f"| technique | {' | '.join(f'{load}, ms' for load in LOADS)} |\n|---|--:|--:|"
+    for code in catalog.order:
+        chosen = sorted(catalog.closure([code]), key=catalog.order.index)
+        brought = [part for each in chosen for part in catalog.techniques[each].brings]
+        if brought:
+            nothing: list[str] = []
+            designs = ((nothing, nothing), (nothing, brought), (chosen, brought))
+            found = [[cell(*design, load) for design in designs] for load in LOADS]
+            yield f"| {code} | {' | '.join(' / '.join(cells) for cells in found)} |"
+
+
 def summary(catalog: Catalog, kept: dict[str, Any]) -> str:
     """The page that the repository keeps."""
     runs = [run for loads in kept["runs"].values() for run in loads.values()]
@@ -534,6 +552,7 @@ def summary(catalog: Catalog, kept: dict[str, Any]) -> str:
         "CODES": textwrap.fill(", ".join(codes), WIDTH, break_on_hyphens=False),
         "GAINS": "\n".join(_gains(catalog, kept)),
         "EXTREMES": "\n".join(_extremes(catalog, kept)),
+        "CONTROLS": "\n".join(_controls(catalog, kept)),
     }
     text = (FOLDER / "summary.md").read_text("utf-8")
     for name, value in made.items():
