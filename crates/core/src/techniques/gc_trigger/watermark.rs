@@ -6,13 +6,14 @@
 //! **Source.** TTFLASH, section 3: GC starts when used pages exceed "a certain threshold (e.g., 70%)". The hard share is the
 //! one of the authors' released simulator. Cleaning up to a second watermark is that of the SSD extension of DiskSim.
 //!
-//! **Parameters.** `soft_free_percent` (default 30), `hard_free_percent` (default 10): shares of pages that are erased. Hard
-//! may not be above soft; where they are equal, every GC is urgent from its start. `percent_of`: of all `pages` of a plane (default), or of its `spare` ones, which live data, parity, GC's
-//! reserve and open blocks leave on the drive. `soft_free_blocks` and `hard_free_blocks`, instead of the two: their pages in blocks of a plane. `of`: the
-//! pages of the `plane` (default) or of the `die`, whose planes then want a GC together; one without room beyond GC's reserve
-//! wants it urgently by itself. On a drive that has no room for them, the two follow its spare space. `stop_above_blocks` (default
-//! 0): a GC that has begun goes on, block after block, until so many blocks more are erased than where it starts, of the plane or
-//! in all of the die; with 0 each block is asked for anew.
+//! **Parameters.** `soft_free_percent` (default 30), `hard_free_percent` (default 10): shares of pages that are erased. Hard may
+//! not be above soft; where they are equal, every GC is urgent from its start. `percent_of`: of all `pages` of a plane (default),
+//! or of its `spare` ones, which live data, parity, GC's reserve and open blocks leave on the drive. `soft_free_blocks` and
+//! `hard_free_blocks`, instead of the two: their pages in blocks of a plane. `of`: the pages of the `plane` (default) or of the
+//! `die`, whose planes then want a GC together; one without room beyond GC's reserve wants it urgently by itself. On a drive that
+//! has no room for them, the two follow its spare space. `stop_above_blocks` (default 0): a GC that has begun goes on, block
+//! after block, until so many blocks more are erased than where it starts, of the plane or in all of the die; with 0 each block
+//! is asked for anew.
 //!
 //! **Cost.** A higher share means earlier GC of fuller blocks: more write amplification. A row of blocks keeps its plane or die
 //! from the host for longer at a time, and less often.

@@ -9,9 +9,9 @@
 //!
 //! **Parameters.** `background` (default `"idle_die"`): GC that is not urgent begins at every idle die; with `"idle_drive"` it begins
 //! nothing while anything of the host's waits or runs, with `"never"` nothing at all. Both need `[gc_lock] policy = "nothing"`.
-//! `external` (default `"passed_over"`): what of the external queue can't start is passed over; with `"in_order"` it keeps all behind
-//! it waiting, as section 3.2 says of the emergency queue alone that it is passed over. It needs `[place] policy = "next_idle"` or
-//! another one that chooses a die only when it could begin.
+//! `external` (default `"passed_over"`): what of the external queue can't start is passed over; with `"in_order"` all behind it waits.
+//! Section 3.2 passes over operations of the emergency queue, and says nothing of the external one. `"in_order"` needs a `[place]`
+//! that chooses a die only when it could begin, such as `"next_idle"`.
 //!
 //! **Cost.** A plane that has become urgent serves nobody until its GC has freed a block. A drive that is never idle comes to that
 //! sooner with `"idle_drive"`, and any that is written to with `"never"`.

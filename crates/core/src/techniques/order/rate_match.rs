@@ -3,10 +3,10 @@
 //! **What it does.** As `emergency_external_background`, except where at a die a write of the host and GC that is not urgent both
 //! wait: there GC goes first if it has had less than its share of the drive's time recently. The share is that in which GC frees as
 //! many pages as the host writes: `(moves x move + erase) / freed pages` for each of them, all of it measured, moves and freed
-//! pages of an average block. With another `target` the times of moves and writes are those of the device, on the pages that the
-//! target has them on, and the share is one of the time that the host's writes take. Where `background` keeps GC from idle dies, it has its share there too, and no more. With
-//! `hand_over`, the share is scaled down while the pool of erased blocks is large: by the part that is left of it between a
-//! sustainable level and the background threshold.
+//! pages of an average block. With another `target` the times of a move and of a write are the device's, on pages of the kind that
+//! the target names, and GC's share is one of the time that the host's writes take. Where `background` keeps GC from idle dies, it
+//! has its share there too, and no more. With `hand_over`, the share is scaled down while the pool of erased blocks is large: by the
+//! part that is left of it between a sustainable level and the background threshold.
 //!
 //! **Source.** The Harey Tortoise, section 4.3.1: a target ratio of the two bandwidths of one chip, Equations 1 and 2, and the ratio
 //! of the times spent on both in the recent history, by which the drive's next operation is chosen before it is placed. Taken
@@ -22,9 +22,9 @@
 //! `sustainable_percent` (default 25, 0 to 99): the sustainable level, in percent of the way from the emergency to the
 //! background threshold; they need a `[gc_trigger]` with thresholds, and `[place] policy = "next_idle"`. `reads_first` (default
 //! `false`): reads of the host go before everything else, at dies and channels, as by `user_reads_first`. `background` (default
-//! `"idle_die"`): where GC goes on without a share, as by `emergency_external_background`. `target` (default `"measured"`): the times
-//! that GC's share is worked out by, or those of a device that writes on `"mean_pages"`, or on slow ones with GC on fast ones
-//! (`"fast_gc"`), or the other way round (`"slow_gc"`), whatever pages there are. `external`: as by `emergency_external_background`.
+//! `"idle_die"`): where GC goes on without a share, as by `emergency_external_background`. `target` (default `"measured"`):
+//! whose times GC's share is worked out by. `"mean_pages"`: the mean of all pages; `"fast_gc"`: fast pages for GC and slow ones for
+//! the host; `"slow_gc"`: the other way round. `external`: as by `emergency_external_background`.
 //!
 //! **Cost.** The host waits for GC before it must. Whatever the share, a drive that is busy all the time writes no more than its GC
 //! frees; rate matching decides when that is felt, not whether.
