@@ -8,18 +8,23 @@ Run it after a paper's data or its kept results were changed, from the root of t
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
+from typing import Any
 
 from tinytail.reproduction.paper_files import papers
 from tinytail.reproduction.records import Paper
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "evidence" / "deviations.md"
+# Rows that are named in a cell.
+LISTED = 7
 HEAD = """# Deviations from the papers
 
 For each paper: in what the model is not what the paper says, or decides what the paper leaves
-open, and then the figures that deviate, with their causes. [deviations.py](../tools/deviations.py)
+open, then the figures that deviate, with their causes, and then what was played in their
+favour: other readings of the paper, and experiments. [deviations.py](../tools/deviations.py)
 makes this page from the papers' data and from the last results. Decisions on what no paper says
 stand in the `DECISIONS.md` of the module that they concern
 ([ARCHITECTURE.md](../ARCHITECTURE.md#decision-records) lists them).
@@ -55,7 +60,35 @@ def _of(paper: Paper) -> list[str]:
         )
         cells = (f"`{row['id']}`", row["quantity"], said or "-", row["cause"])
         lines.append("| " + " | ".join(str(each).replace("|", "\\|") for each in cells) + " |")
-    return [*lines, ""]
+    return [*lines, "", *_tried(paper, kept, {row["id"] for row in deviating}), ""]
+
+
+def _tried(paper: Paper, kept: dict[str, Any], deviating: set[str]) -> list[str]:
+    """What was tried in favour of the rows that deviate."""
+    lines = ["| tried in favour of | what | what came of it |", "|---|---|---|"]
+    for reading in kept["readings"]:
+        verdicts = {row["row"]: row["verdict"] for row in reading["rows"]}
+        rows = [row for row in verdicts if row in deviating]
+        won = [row for row in rows if verdicts[row] == "reproduced"]
+        page = f"[other readings](reproduction/{paper.name}.md#other-readings)"
+        came = f"{len(won)} of {len(rows)} reproduced ({page})"
+        if won:
+            came += f": {_short(paper, won)}"
+        if rows:
+            lines.append(f"| {_short(paper, rows)} | {reading['title']} | {came} |")
+    for each in paper.tried:
+        rows = [row for row in sorted(deviating) if each in paper.tried_for(row)]
+        by = os.path.relpath(ROOT / each.by, PAGE.parent)
+        if rows:
+            what = f"[{Path(each.by).name}]({by})"
+            lines.append(f"| {_short(paper, rows)} | {each.title} | {each.outcome} ({what}) |")
+    return lines if len(lines) > 2 else []
+
+
+def _short(paper: Paper, rows: list[str]) -> str:
+    if len(rows) > LISTED:
+        return f"{_short(paper, rows[:LISTED])} and {len(rows) - LISTED} others"
+    return ", ".join(f"`{row.removeprefix(f'{paper.prefix}.')}`" for row in rows)
 
 
 def main() -> None:

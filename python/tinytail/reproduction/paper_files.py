@@ -24,6 +24,7 @@ from tinytail.reproduction.records import (
     Row,
     SideBySide,
     Trace,
+    Tried,
     tuples,
 )
 
@@ -95,6 +96,7 @@ def _paper(
         settings=about.pop("settings", {}),
         side_by_side=_titled(SideBySide, about.pop("side_by_side", []), name),
         differences=tuple(Difference(**each) for each in about.pop("differences", [])),
+        tried=_titled(Tried, about.pop("tried", []), name),
         readings=_titled(Reading, about.pop("readings", []), name),
         tables=_titled(PaperTable, about.pop("tables", []), name),
         rows=rows,

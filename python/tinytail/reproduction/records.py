@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from tinytail.engine.options import RunOptions
@@ -239,6 +240,21 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """Something that was tried in favour of rows that deviate, beside the other readings.
+
+    `title` is what the paper leaves open and was played otherwise, `outcome` what came of it, and
+    `by` the experiment, as a path from the root of the repository. `rows` are names of rows or
+    patterns of them, after the paper's prefix: `fig12.*`.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    outcome: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Paper:
     """A paper. `prefix` begins the names of its rows.
 
@@ -263,6 +279,14 @@ class Paper:
     measures: Mapping[str, Measure]
     readings: tuple[Reading, ...] = ()
     differences: tuple[Difference, ...] = ()
+    tried: tuple[Tried, ...] = ()
+
+    def tried_for(self, row_id: str) -> tuple[Tried, ...]:
+        """What was tried in favour of a row."""
+        short = row_id.removeprefix(f"{self.prefix}.")
+        return tuple(
+            each for each in self.tried if any(fnmatchcase(short, row) for row in each.rows)
+        )
 
     def experiments_of(self, row: Row) -> tuple[str, ...]:
         """The experiments that a row looks at.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Mapping
 from typing import Any, get_args
 
@@ -45,6 +46,12 @@ def check(paper: Paper) -> None:
             if row_id not in paper.rows:
                 raise ConfigError(
                     f'{paper.name}/{file}: unknown row "{row_id}"' + suggestion(row_id, paper.rows)
+                )
+    for tried in paper.tried:
+        for pattern in tried.rows:
+            if not fnmatch.filter(paper.rows, f"{paper.prefix}.{pattern}"):
+                raise ConfigError(
+                    f'{paper.name}/paper.toml: "{tried.title}": no row matches "{pattern}"'
                 )
     for table in paper.tables:
         _check_table(paper, table)
