@@ -5,7 +5,8 @@ leave one by one beside the next stripes of their group; no GC that is not urgen
 programmed, beside that of another group, or of another group on its channel. Under write bursts:
 pages as before, and at most two GCs in a group where rotation is violated, the younger one yielding
 after every page. These rows were fixed before any of them ran; those with other numbers of groups
-in GC came after one had been seen to matter.
+in GC came after one had been seen to matter. Commands before data at a channel came last: the
+nearest thing to the released simulator's rule by which GC's commands cut the transfers of pages.
 
 Writes two Markdown tables.
 Run: TINYTAIL_TRACES=../shared/traces .venv/bin/python experiments/ttflash_second_reading.py
@@ -32,6 +33,7 @@ ONE_GROUP = {"gc_gate.groups_in_gc_max": 1}
 TWO_GROUPS = {"gc_gate.groups_in_gc_max": 2}
 FOUR_GROUPS = {"gc_gate.groups_in_gc_max": 4}
 ONE_ON_CHANNEL = {"gc_gate.one_per_channel": True}
+COMMANDS = {"order.channel": "commands"}
 ON_DTRS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("as it is", {}),
     ("groups in GC spared", SPARED),
@@ -42,6 +44,7 @@ ON_DTRS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("all of these but one group", SPARED | JOIN | QUIET | ONE_ON_CHANNEL),
     ("two groups in GC", TWO_GROUPS),
     ("four groups in GC", FOUR_GROUPS),
+    ("commands before data", COMMANDS),
 )
 UNDER_BURSTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("as it is", {}),
@@ -53,6 +56,8 @@ UNDER_BURSTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("the same, waiting pages join stripes", TWO | YIELDS | AGAIN | JOIN),
     ("one group in GC", ONE_GROUP),
     ("four groups in GC", FOUR_GROUPS),
+    ("commands before data", COMMANDS),
+    ("commands before data, the younger GC yields", COMMANDS | YIELDS),
 )
 SEEDS = (1, 2, 3)
 # As the reproduction's `burst-6dwpd` and `burst-7dwpd`: drive writes per day, requests, rate per s.
