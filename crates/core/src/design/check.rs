@@ -3,10 +3,10 @@
 use crate::design::{CycleLevels, Design, StartLevel};
 use crate::device::Device;
 use crate::policy::Scope;
-use crate::policy::answers::Reach;
+use crate::policy::answers::{ModeSwitches, Reach};
 use crate::policy::combination::{Against, Combination, contradiction};
 use crate::stripes::Stripes;
-use crate::techniques::{GcGatePolicy, Technique};
+use crate::techniques::{GcGatePolicy, PageChoicePolicy, Technique};
 use tinytail_config::{Fault, Faults};
 
 /// Standard deviations that a plane may be from the mean. Stock drives have room for 7.7 or more.
@@ -207,6 +207,11 @@ impl Design {
             gc_locks_nothing: self.gc_lock.nothing(),
             gc_locks_channels: self.gc_lock.widest() > Scope::Die,
             thresholds: self.gc_trigger.thresholds(),
+            order: self.order.name(),
+            mode_switches: match &self.page_choice {
+                PageChoicePolicy::ByWorkloadMode(choice) => choice.switches().clone(),
+                _ => ModeSwitches::default(),
+            },
             pairing: self.pairing.name(),
             pairing_traits: self.pairing.traits(),
             gc_through_controller: self.gc.copies_through_controller(),

@@ -65,6 +65,8 @@ pub struct Engine<U> {
 pub struct Flash {
     pub(crate) device: Device,
     pub(crate) now: Ns,
+    /// When counting began.
+    counted_from: Ns,
     dies: Vec<Die>,
     /// The second registers of each die's planes; none where nothing uses any.
     registers: Vec<Registers>,
@@ -133,6 +135,7 @@ impl Flash {
         Self {
             device: device.clone(),
             now: 0,
+            counted_from: 0,
             dies,
             registers: if registers { vec![Registers::EMPTY; g.dies() as usize] } else { Vec::new() },
             loaded: if traits.pairs_with_gc { vec![NONE; g.planes() as usize] } else { Vec::new() },
@@ -197,7 +200,7 @@ impl Flash {
     /// The flash after a loss of power: nothing waits or runs, but the clock and what is counted go on.
     pub(crate) fn after_power_loss(&self) -> Self {
         let mut fresh = Self::new(&self.device, self.traits);
-        (fresh.now, fresh.arrivals, fresh.counters) = (self.now, self.arrivals, self.counters);
+        (fresh.now, fresh.counted_from, fresh.arrivals, fresh.counters) = (self.now, self.counted_from, self.arrivals, self.counters);
         (fresh.die_busy_then, fresh.free, fresh.used) = (self.die_busy_then, self.free, self.used);
         for (die, old) in fresh.dies.iter_mut().zip(&self.dies) {
             die.busy_ns = old.busy_ns;

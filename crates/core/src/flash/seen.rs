@@ -41,6 +41,11 @@ impl Flash {
         self.dies.len() + self.channels.len() + which
     }
 
+    /// The time since counting began; before it did, since the drive began to run.
+    pub(crate) fn counted_ns(&self) -> Ns {
+        self.now - self.counted_from
+    }
+
     /// Time in which dies ran something since counting began, over all of them.
     pub(crate) fn die_busy_counted_ns(&self) -> Ns {
         self.die_busy_ns() - self.die_busy_then
@@ -54,7 +59,7 @@ impl Flash {
 
     /// Starts counting anew.
     pub(crate) fn reset_counters(&mut self) {
-        self.counters = FlashCounters::default();
+        (self.counters, self.counted_from) = (FlashCounters::default(), self.now);
         self.die_busy_then = self.die_busy_ns();
     }
 

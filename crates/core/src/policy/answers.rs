@@ -1,6 +1,6 @@
 //! What policies answer with.
 
-use crate::units::Ns;
+use crate::units::{MS, Ns};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -171,6 +171,21 @@ pub enum Parking {
     Fast,
     /// On a fast page that another of its block follows; on any fast page where no block has two in a row.
     FastPair,
+}
+
+/// When the operating system switches between the burst mode and the sustained one, in ms since counting began, in rising order.
+/// Without any, the mode is the sustained one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct ModeSwitches(pub Vec<u64>);
+
+impl ModeSwitches {
+    /// Whether the mode is the sustained one, so long after counting began.
+    #[inline]
+    pub fn is_sustained(&self, counted_ns: Ns) -> bool {
+        let Self(switches_ms) = self;
+        let passed = switches_ms.partition_point(|&ms| ms * MS <= counted_ns);
+        switches_ms.is_empty() || !passed.is_multiple_of(2)
+    }
 }
 
 /// What a technique of pairing makes operations do.

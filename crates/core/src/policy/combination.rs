@@ -1,7 +1,7 @@
 //! What a technique may look at to see whether it goes together with the rest of its design.
 
 use crate::device::Device;
-use crate::policy::answers::{PairingTraits, Reach};
+use crate::policy::answers::{ModeSwitches, PairingTraits, Reach};
 use tinytail_config::{Fault, Faults};
 
 /// What the other sections of a design say. All of its techniques are prepared.
@@ -29,6 +29,10 @@ pub struct Combination<'a> {
     pub gc_locks_channels: bool,
     /// The background and the emergency threshold of a plane, in erased blocks, if `[gc_trigger]` has them.
     pub thresholds: Option<(u32, u32)>,
+    /// The policy of `[order]`.
+    pub order: &'static str,
+    /// When the operating system switches the workload mode, if `[page_choice]` goes by it.
+    pub mode_switches: ModeSwitches,
     /// The policy of `[pairing]`.
     pub pairing: &'static str,
     /// What it makes operations do.

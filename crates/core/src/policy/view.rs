@@ -90,6 +90,10 @@ impl<'a> View<'a> {
     pub fn now(self) -> Ns {
         self.flash.now
     }
+    /// The time since counting began; before it did, since the drive began to run.
+    pub fn counted_ns(self) -> Ns {
+        self.flash.counted_ns()
+    }
     /// The device's data.
     pub fn device(self) -> &'a Device {
         &self.flash.device

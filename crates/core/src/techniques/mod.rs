@@ -207,6 +207,8 @@ techniques! {
         "by_locality" => ByLocality(page_choice::by_locality::ByLocality),
         /// As `return_to_fast` in idle time and when a burst begins, and step by step as `by_locality` when it goes on.
         "dynamic" => Dynamic(page_choice::dynamic::Dynamic),
+        /// As `return_to_fast` in bursts and as `by_locality` under sustained load, as the operating system signals.
+        "by_workload_mode" => ByWorkloadMode(page_choice::by_workload_mode::ByWorkloadMode),
     }
 }
 

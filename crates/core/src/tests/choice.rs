@@ -167,6 +167,11 @@ fn contradictions_are_refused_by_name() {
     assert!(pool.contains("[order] `policy` = \"rate_match\"") && pool.contains("[place] `policy` = \"static\""), "{pool}");
     let dynamic = refused(&|design, _| design.page_choice = PageChoicePolicy::Dynamic(Dynamic::new(Strength::Weak, 4)));
     assert!(dynamic.contains("[page_choice] `policy` = \"dynamic\"") && dynamic.contains("[place]"), "{dynamic}");
+    let mode = refused(&|design, _| {
+        design.page_choice = PageChoicePolicy::ByWorkloadMode(toml::from_str("switches_ms = [5]").unwrap());
+    });
+    assert!(mode.contains("[page_choice] `policy` = \"by_workload_mode\"") && mode.contains("[order] `policy` = \"fifo\""), "{mode}");
+    assert!(mode.contains("allowed: \"rate_match\""), "{mode}");
     let away = refused(&|design, _| {
         design.place = PlacePolicy::IdleDie(IdleDie::default());
         design.gc = toml::from_str("copy = \"controller\"\ndestination = \"drive\"\nwrite_points = 2").unwrap();

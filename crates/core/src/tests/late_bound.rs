@@ -18,6 +18,7 @@ use crate::techniques::page_choice::return_to_fast::{ReturnToFast, Strength};
 use crate::techniques::place::next_idle::NextIdle;
 use crate::testkit::over_provisioning;
 use crate::testkit::with_victims;
+use crate::units::MS;
 
 /// Four pages fast, four slow in pairs, as in MLC A: FFFFSSFFSSFFSSSS.
 const PAIRS: [u8; 16] = [0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1];
@@ -439,6 +440,43 @@ fn whatever_is_preferred_a_saturated_drive_takes_the_same_time_for_a_page() {
             drive.audit().unwrap();
         }
     }
+}
+
+/// Until it is told of a sustained load, a drive is one of return to fast without matched rates, event for event.
+#[test]
+fn the_mode_of_a_drive_changes_at_the_switch_and_not_before() {
+    let play = |order: OrderPolicy, choice: PageChoicePolicy| {
+        let mut device = device(2);
+        (device.geometry.blocks_per_plane, device.host.over_provisioning_percent) = (64, over_provisioning(70, 100));
+        let mut design = late_bound(4, choice);
+        design.order = order;
+        let mut drive = drive(&device, design);
+        age(&mut drive);
+        drive.wake();
+        let mut random = rand_pcg::Pcg64Mcg::new(7);
+        let pages = device.logical_pages() as Lpn;
+        for _ in 0..40 {
+            for _ in 0..100 {
+                drive.submit(drive.now(), write(rand_core::Rng::next_u32(&mut random) % pages)).unwrap();
+            }
+            // Some idle time after each burst.
+            drive.run();
+            drive.advance(drive.now() + 20_000);
+        }
+        drive.audit().unwrap();
+        let ends: Vec<Ns> = drive.observer().0.iter().map(|(completion, _)| completion.completed).collect();
+        (drive.event_hash(), ends)
+    };
+    let by_mode = |switch_ms: u64| {
+        let choice = PageChoicePolicy::ByWorkloadMode(toml::from_str(&format!("switches_ms = [{switch_ms}]")).unwrap());
+        play(OrderPolicy::RateMatch(RateMatch::default()), choice)
+    };
+    let fast = play(OrderPolicy::EmergencyExternalBackground(EmergencyExternalBackground::default()), rtf(Strength::Weak));
+    assert_eq!(by_mode(1000), fast, "never told");
+    let told = by_mode(2);
+    let [before, before_fast] = [&told.1, &fast.1].map(|ends| ends.iter().copied().filter(|&end| end < 2 * MS).collect::<Vec<_>>());
+    assert!(before.len() > 100 && before == before_fast, "{} and {}", before.len(), before_fast.len());
+    assert!(told.1.len() > before.len() && told.1 != fast.1);
 }
 
 /// Pages that the GC of one plane moves begin cycles in others, and those end at the stop watermark too.

@@ -6,7 +6,8 @@
 //! pages of an average block. With another `target` the times of a move and of a write are the device's, on pages of the kind that
 //! the target names, and GC's share is one of the time that the host's writes take. Where `background` keeps GC from idle dies, it
 //! has its share there too, and no more. With `hand_over`, the share is scaled down while the pool of erased blocks is large: by the
-//! part that is left of it between a sustainable level and the background threshold.
+//! part that is left of it between a sustainable level and the background threshold. With `[page_choice] policy =
+//! "by_workload_mode"` there is a share in the sustained mode alone.
 //!
 //! **Source.** The Harey Tortoise, section 4.3.1: a target ratio of the two bandwidths of one chip, Equations 1 and 2, and the ratio
 //! of the times spent on both in the recent history, by which the drive's next operation is chosen before it is placed. Taken
@@ -50,6 +51,9 @@ pub struct RateMatch {
     /// Of a target that is not measured, the times of a write and of a move.
     #[serde(skip)]
     assumed_ns: Option<(f64, f64)>,
+    /// When the workload mode changes, by the design's `[page_choice]`.
+    #[serde(skip)]
+    mode_switches: ModeSwitches,
 }
 
 /// What the share of GC is worked out by.
@@ -101,6 +105,7 @@ impl Default for RateMatch {
             target: Target::default(),
             measured: Box::default(),
             assumed_ns: None,
+            mode_switches: ModeSwitches::default(),
         }
     }
 }
@@ -120,6 +125,9 @@ impl RateMatch {
     fn is_due(&mut self, view: View<'_>) -> bool {
         let counts = |work: Work| if self.background == Background::IdleDie { work.gc_in_the_way_ns } else { work.gc_under_load_ns };
         self.measured.up_to(view.now(), view.work(), self.window_ms * MS, self.window_erases, counts);
+        if !self.mode_switches.is_sustained(view.counted_ns()) {
+            return false;
+        }
         let scale = if self.hand_over { 1.0 - f64::from(view.pool_permille(self.sustainable_percent)) / 1000.0 } else { 1.0 };
         let (mut programs, mut gc_ns) = (self.measured.host_programs, self.measured.gc_ns);
         let mut move_ns = self.measured.mean_move_ns;
@@ -249,6 +257,7 @@ impl Order for RateMatch {
         if self.hand_over {
             with.needs_pool("order", "rate_match", faults);
         }
+        self.mode_switches = with.mode_switches.clone();
         self.background.check(with, faults);
         self.external.check(with, faults);
     }
@@ -354,6 +363,22 @@ mod tests {
             take_pages(&mut state, plane, 0, (24 - 4) * 4);
         }
         assert_eq!(prepared(true, &state).at_die(state.view(), &waiting), 1, "the pool is at its sustainable level");
+    }
+
+    #[test]
+    fn in_the_burst_mode_gc_that_is_not_urgent_has_no_share() {
+        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false)];
+        let urgent = [candidate(Class::HostProgram, 1, false), candidate(Class::GcProgram, 2, true)];
+        for (now, share) in [(MS - 1, 0), (MS, 1), (2 * MS - 1, 1), (2 * MS, 0)] {
+            let mut state = state(20_000);
+            state.flash.now = now;
+            let mut order = prepared(false, &state);
+            order.mode_switches = ModeSwitches(vec![1, 2]);
+            assert_eq!(order.at_die(state.view(), &waiting), share, "at {now}");
+            assert_eq!(order.at_die(state.view(), &urgent), 1, "at {now}");
+            order.background = Background::Never;
+            assert_eq!(order.holds_gc(state.view()), share == 0, "at {now}");
+        }
     }
 
     #[test]

@@ -119,6 +119,11 @@ impl ByLocality {
         Self { gc_has_fast: true, phase: Phase::Settled, ..Self::default() }
     }
 
+    /// A window begins now, whatever has been done since the last one did.
+    pub(super) fn begin_window(&mut self, work: Work) {
+        self.then = work;
+    }
+
     /// Looks at the window, if it is over.
     fn look(&mut self, work: Work) {
         let pages = work.host_programs - self.then.host_programs;
