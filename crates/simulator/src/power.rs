@@ -7,7 +7,7 @@ use crate::spec::RunError;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
-use tinytail_config::Decimal;
+use tinytail_config::{ConfigError, Decimal};
 use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::crash::power::{Comparison, Recovery};
 use tinytail_core::device::{Device, Errors};
@@ -294,7 +294,12 @@ impl Host {
 pub fn cut_power(spec: &PowerSpec, control: &Control) -> Result<PowerOutcome, RunError> {
     spec.settings.without_workload("losses of power have a host of their own, and no workload")?;
     let mut device = spec.device()?;
-    let (design, _) = catalog::fitted(&spec.design, &mut device, &spec.settings)?;
+    let (mut design, _) = catalog::fitted(&spec.design, &mut device, &spec.settings)?;
+    if design.destage.data_before_parity() {
+        let why =
+            "[destage] `data_before_parity` = true: a loss of power would leave stripes with new data and old parity; allowed is false";
+        return Err(ConfigError::new(why).into());
+    }
     let mut drive = Drive::new(&device, design, true, Metrics::default())?;
     control.enter(Phase::Ageing, 0);
     drive.age(spec.seed, &[], |done, total| {

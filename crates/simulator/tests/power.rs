@@ -3,6 +3,7 @@
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::power::{CASES, PowerSpec, cut_power};
+use tinytail_simulator::settings::Settings;
 
 /// Every design and overlay that comes with the program is cut off: 0 acknowledged writes lost, 0 stale reads.
 #[test]
@@ -28,6 +29,14 @@ fn a_seed_repeats_a_run_and_another_seed_does_not() {
     let (once, again, other) = (run(1), run(1), run(2));
     assert_eq!(once, again);
     assert_ne!(once.event_hash, other.event_hash);
+}
+
+#[test]
+fn data_that_go_before_parity_are_refused() {
+    let case = CASES.iter().find(|case| case.design == "ttflash").unwrap();
+    let settings = Settings::try_from(vec!["destage.data_before_parity=true".to_owned()]).unwrap();
+    let fault = cut_power(&PowerSpec { settings, ..PowerSpec::of(case, 1, 1) }, &Control::default()).unwrap_err().to_string();
+    assert!(fault.contains("data_before_parity") && fault.contains("allowed is false"), "{fault}");
 }
 
 #[test]

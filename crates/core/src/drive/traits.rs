@@ -60,6 +60,7 @@ impl Traits {
             plans_reads: stripes && design.read_plan.active(),
             asked_again: design.read_plan.asked_again(),
             deferred_join_stripes: stripes && design.destage.deferred_join_stripes(),
+            data_before_parity: stripes && design.destage.data_before_parity(),
             levels_wear: stripes && design.wear_level.active(),
             scrubs: design.scrub.pause_ns().is_some(),
         };

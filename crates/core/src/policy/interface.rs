@@ -241,6 +241,8 @@ interface! {
         fn around_gc(&mut self) -> bool [else false];
         /// Whether new ones that have waited leave beside the next stripe of their group, instead of when the GC ends.
         fn deferred_join_stripes(&mut self) -> bool [else false];
+        /// Whether new ones are programmed when their own old copies have been read, and parity alone waits for all.
+        fn data_before_parity(&mut self) -> bool [else false];
     }
 }
 

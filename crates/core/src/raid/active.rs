@@ -144,6 +144,9 @@ pub(crate) struct StripeWrite {
     pub pending: u32,
     /// Programs that wait in RAM for GCs to end.
     pub deferred: u32,
+    /// Members whose program was begun before the parity was computed, and how many of these have not ended in that time.
+    pub early: u32,
+    pub early_pending: u32,
     /// The parity is computed and in RAM.
     pub ready: bool,
     /// With an oracle: what is programmed, by place in the stripe, parity last.
@@ -167,6 +170,8 @@ impl StripeWrite {
             regenerated: NONE,
             pending: 0,
             deferred: 0,
+            early: 0,
+            early_pending: 0,
             ready: false,
             contents: Vec::new(),
             subtracts: false,
@@ -302,7 +307,7 @@ impl Rain {
     /// What stripe writes have under way, and that number counted anew.
     pub fn steps_under_way(&self) -> (u32, u32) {
         let own = self.stripe_writes.used().filter(|stripe_write| stripe_write.members != 0);
-        (self.steps_under_way, own.map(|stripe_write| stripe_write.pending.max(1)).sum())
+        (self.steps_under_way, own.map(|stripe_write| stripe_write.pending.max(1) + stripe_write.early_pending).sum())
     }
 
     /// Pages in RAM that wait for the GC of their plane.
@@ -395,7 +400,8 @@ impl Rain {
     pub fn take_back(&mut self, stripe_write: StripeWrite) {
         let stripe = stripe_write.stripe;
         let active = self.active.activate(stripe);
-        let stripe_write = self.stripe_writes.insert(StripeWrite { active, pending: 0, deferred: 0, ..stripe_write });
+        let stripe_write =
+            self.stripe_writes.insert(StripeWrite { active, pending: 0, deferred: 0, early: 0, early_pending: 0, ..stripe_write });
         let item = self.active.get_mut(active);
         (item.stripe_write, item.generation) = (stripe_write, 1);
         self.parity_pages += 1;
@@ -454,6 +460,29 @@ impl Rain {
             }
         }
         programs
+    }
+
+    /// The members of a stripe write whose programs begin now, before its parity is computed, of those that could: none while somebody
+    /// reads the stripe as it was.
+    pub(super) fn begin_early(&mut self, stripe_write: u32, members: u32) -> u32 {
+        let destaged = &mut self.stripe_writes[stripe_write as usize];
+        let item = self.active.get(destaged.active);
+        if item.readers[(item.generation & 1) as usize] > 0 {
+            return 0;
+        }
+        let begin = members & destaged.members & !destaged.early;
+        destaged.early |= begin;
+        destaged.early_pending += begin.count_ones();
+        self.steps_under_way += begin.count_ones();
+        begin
+    }
+
+    /// Whether pages of a stripe are programmed whose parity is not computed yet: nothing can be reconstructed from it.
+    pub(super) fn lacks_parity(&self, stripe: u32) -> bool {
+        self.stripe_write_of(stripe).is_some_and(|stripe_write| {
+            let destaged = &self.stripe_writes[stripe_write as usize];
+            destaged.early != 0 && !destaged.ready
+        })
     }
 
     /// The new parity of a stripe write is in RAM: the next generation of its stripe begins. Returns whether its programs may start;

@@ -131,6 +131,9 @@ where
             let read = self.flash.new_op(read);
             self.enqueue(read);
         }
+        // Pages that need nothing of their old copies.
+        let regenerated = if needs.regenerated == NONE { 0 } else { 1 << needs.regenerated };
+        self.program_before_parity(stripe_write, dirty & !(needs.reads as u32 | regenerated));
     }
 
     /// The old pages to read: for read-modify-write of the parity or for reconstruct-write, whichever reads less, the former if
@@ -179,6 +182,12 @@ where
         let WithFtl { oracle, up: WithRaid { raid, .. }, .. } = &mut self.up;
         let rain = raid.rain.as_mut().expect("only drives with stripes get here");
         let destaged = &mut rain.stripe_writes[stripe_write as usize];
+        if entry.kind == OpKind::Program && destaged.early_pending > 0 {
+            // Its parity is not computed yet, or waits for readers.
+            destaged.early_pending -= 1;
+            rain.steps_under_way -= 1;
+            return;
+        }
         destaged.pending -= 1;
         let last = destaged.pending == 0;
         raid.counters.parity_pages += u64::from(entry.kind == OpKind::Program && entry.traffic == TrafficClass::Parity);
@@ -193,8 +202,12 @@ where
                 let place = (!rain.stripes.is_parity(entry.tag)).then(|| rain.stripes.member_of(entry.tag));
                 destaged.add_old_page(oracle, place, &oracle.carried(op));
             }
+            let computing = if destaged.regenerated == NONE { xor_ns } else { 2 * xor_ns };
+            if !rain.stripes.is_parity(entry.tag) {
+                let member = 1 << rain.stripes.member_of(entry.tag);
+                self.program_before_parity(stripe_write, member);
+            }
             if last {
-                let computing = if destaged.regenerated == NONE { xor_ns } else { 2 * xor_ns };
                 self.set_timer(self.flash.now + computing, Self::parity_computed, stripe_write);
             }
         } else if last {
@@ -242,14 +255,46 @@ where
         let rain = self.rain();
         let destaged = &mut rain.stripe_writes[stripe_write as usize];
         let (stripe, written) = (destaged.stripe, destaged.members);
+        let (_, members) = rain.stripes.members(stripe);
+        let parity = rain.stripes.parity(stripe);
+        let left = written & !destaged.early;
+        destaged.pending = std::mem::take(&mut destaged.early_pending) + left.count_ones() + 1;
+        rain.steps_under_way += left.count_ones();
+        self.program_places(stripe_write, u64::from(left) | 1 << members);
+        if self.up.up.raid.traits.deferred_join_stripes && self.rain().deferred > 0 {
+            let plane = self.rain().stripes.plane_of(parity);
+            let group = self.rain().stripes.rotation_group(plane);
+            group.for_each(|plane| self.release_deferred(plane, 1));
+        }
+    }
+
+    /// Members of a stripe write whose own old copies have been read, or are not needed, are programmed before its parity is computed
+    /// where `destage` wants that.
+    fn program_before_parity(&mut self, stripe_write: u32, members: u32) {
+        if !self.up.up.raid.traits.data_before_parity {
+            return;
+        }
+        let begin = self.rain().begin_early(stripe_write, members);
+        if let WithFtl { oracle: Some(oracle), up: WithRaid { raid: Raid { rain: Some(rain), .. }, .. }, .. } = &mut self.up {
+            for member in bits(begin.into()) {
+                // What the host has never written of a page is zeroes.
+                let content = &mut rain.stripe_writes[stripe_write as usize].contents[member as usize];
+                *content = content.as_ref().map(|content| oracle.fill(content, None));
+            }
+        }
+        self.program_places(stripe_write, begin.into());
+    }
+
+    /// Pages of a stripe write are programmed, by their places in the stripe.
+    fn program_places(&mut self, stripe_write: u32, places: u64) {
+        let rain = self.rain();
+        let stripe = rain.stripe_writes[stripe_write as usize].stripe;
         let (first, members) = rain.stripes.members(stripe);
         let parity = rain.stripes.parity(stripe);
-        destaged.pending = written.count_ones() + 1;
-        rain.steps_under_way += written.count_ones();
         let around = self.ask(|policies, _| policies.destage.around_gc());
         let mut programs = [NONE; 33];
         let mut count = 0;
-        for place in bits(u64::from(written) | 1 << members) {
+        for place in bits(places) {
             let (lpn, traffic) = if place == members { (parity, TrafficClass::Parity) } else { (first + place, TrafficClass::Flush) };
             let plane = self.rain().stripes.plane_of(lpn);
             let owner = Owner::StripeWrite(stripe_write);
@@ -266,11 +311,6 @@ where
         for &program in &programs[..count] {
             let plane = self.flash.ops[program as usize].plane;
             if around && self.seen().in_gc(plane) { self.defer(stripe_write, program, plane) } else { self.enqueue(program) }
-        }
-        if self.up.up.raid.traits.deferred_join_stripes && self.rain().deferred > 0 {
-            let plane = self.rain().stripes.plane_of(parity);
-            let group = self.rain().stripes.rotation_group(plane);
-            group.for_each(|plane| self.release_deferred(plane, 1));
         }
     }
 

@@ -156,11 +156,12 @@ where
     /// otherwise it waits.
     fn ask_about(&mut self, request: u32, first: u32, target: u32, pages: u32) -> Option<Sources> {
         let sources = self.sources(first, target);
-        if pages > 1 || sources.behind > 0 {
+        let stripe = self.stripe_of(target);
+        if pages > 1 || sources.behind > 0 || self.rain().lacks_parity(stripe) {
             self.note_forced_wait(request, pages, false);
             return None;
         }
-        let (_, members) = self.seen().stripes()?.members(self.stripe_of(target));
+        let (_, members) = self.seen().stripes()?.members(stripe);
         let full_stripe = sources.own.count_ones() + 1 == members;
         self.is_reconstructed(request, target, sources.planes(), full_stripe).then_some(sources)
     }

@@ -11,6 +11,8 @@ pub(crate) struct RaidTraits {
     pub asked_again: AskedAgain,
     /// Pages that have waited in RAM for a GC leave beside the next stripe of their group.
     pub deferred_join_stripes: bool,
+    /// New pages are programmed when their own old copies have been read; parity alone waits for all.
+    pub data_before_parity: bool,
     /// Stripes may move for the sake of wear.
     pub levels_wear: bool,
     /// Dies scrub while they are idle.

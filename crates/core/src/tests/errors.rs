@@ -12,7 +12,7 @@ use crate::testkit::over_provisioning;
 use tinytail_config::Decimal;
 
 /// A page has 100 wrong bits in its one codeword, and as many more for each copyback; `correctable` are corrected.
-fn with_errors(mut device: Device, correctable: u32) -> Device {
+pub(super) fn with_errors(mut device: Device, correctable: u32) -> Device {
     device.errors = Some(Errors {
         fresh_rber: Decimal::of_units(3_052_000_000),
         rated_rber: Decimal::of_units(3_052_000_000),

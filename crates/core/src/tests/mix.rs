@@ -154,7 +154,7 @@ struct Mix {
     /// Blocks by which a cycle of GC goes on.
     stop_above: u32,
     /// Erases that are joined, programs beside suspended ones, multi-plane programs that make way, pages in a row on a die, a
-    /// depth for each queue, errors by suspensions.
+    /// depth for each queue, errors by suspensions, data before parity.
     joined: u8,
     seed: u64,
 }
@@ -249,7 +249,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 by_die: (seed / 1024 % 16) as u8,
                 gc_par: (seed / 16_384 % 16) as u8,
                 stop_above: (seed / 262_144 % 2) as u32,
-                joined: (seed >> 41 & 63) as u8,
+                joined: (seed >> 41 & 127) as u8,
                 seed,
             },
         )
@@ -579,7 +579,9 @@ impl Mix {
         if stripes.tolerant_flush {
             let spares = self.seed.is_multiple_of(3);
             let joins = (self.seed / 3).is_multiple_of(3);
-            let text = format!("spare_groups = {spares}\ndeferred_join_stripes = {joins}");
+            // Reads wait for parity then, and a rotation that always holds is asserted to keep them from waiting.
+            let early = self.joined & 64 != 0 && self.errors.is_none() && !(2..4).contains(&stripes.gate);
+            let text = format!("spare_groups = {spares}\ndeferred_join_stripes = {joins}\ndata_before_parity = {early}");
             design.destage = DestagePolicy::GcTolerant(toml::from_str(&text).unwrap());
         }
     }

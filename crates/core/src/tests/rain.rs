@@ -238,6 +238,67 @@ fn parity_is_computed_around_a_gc_and_the_page_for_its_plane_waits_in_ram() {
     assert_eq!(drive.counters().buffer.flushed, 1);
 }
 
+fn data_first(rule: Option<Rule>) -> Design {
+    let mut design = design(rule, true);
+    design.destage = DestagePolicy::GcTolerant(toml::from_str("data_before_parity = true").unwrap());
+    design
+}
+
+/// A page of the host in plane 2.
+fn page_in_plane_2(drive: &TestDrive) -> Lpn {
+    (0..48).find(|&lpn| drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(lpn)) == 2).unwrap()
+}
+
+#[test]
+fn data_may_go_when_their_own_old_copies_have_been_read_and_parity_when_all_have() {
+    // Page 3 is in plane 0, its parity in plane 2, which a read of page 5 of another stripe keeps busy.
+    // The old parity is read after another page.
+    let (data, parity) = (100 + READ_NS + 1101, 100 + 2 * READ_NS + XOR_NS + 1101);
+    let played = |design: Design| {
+        let mut drive = mapped(design);
+        drive.at(100, read(page_in_plane_2(&drive)));
+        drive.at(100, write(3));
+        [data - 1, data, parity - 1, parity].map(|at| {
+            drive.advance(at);
+            drive.audit().unwrap();
+            assert_eq!(drive.mismatch(), None);
+            let counters = drive.counters();
+            (counters.ftl.host_pages, counters.raid.parity_pages, counters.buffer.flushed)
+        })
+    };
+    assert_eq!(played(data_first(None)), [(0, 0, 0), (1, 0, 0), (1, 0, 0), (1, 1, 1)]);
+    assert_eq!(played(design(None, true)), [(0, 0, 0), (0, 0, 0), (0, 0, 0), (1, 1, 1)]);
+}
+
+#[test]
+fn nothing_is_reconstructed_from_a_stripe_whose_data_have_gone_before_its_parity() {
+    // Page 4 is behind a GC. Of its stripe page 3 is new, and the old parity comes after a read of another page.
+    let played = |design: Design, at: Ns| {
+        let mut drive = with_gc(design, &[1]);
+        drive.at(100, read(page_in_plane_2(&drive)));
+        drive.at(100, write(3));
+        drive.at(at, read(4));
+        drive.run();
+        assert_eq!((drive.mismatch(), drive.counters().raid.parity_reads), (None, 2));
+        drive.audit().unwrap();
+        (drive.counters().raid.reconstructed_pages, drive.counters().raid.reads_beyond_parity)
+    };
+    let (own_read, computed) = (100 + READ_NS, 100 + 2 * READ_NS + XOR_NS);
+    let rule = Some(Rule::Greedy);
+    for (at, reconstructed) in [(own_read - 1, 1), (own_read, 0), (computed - 1, 0), (computed, 1)] {
+        assert_eq!(played(data_first(rule), at), (reconstructed, 1 - reconstructed), "at {at}");
+        assert_eq!(played(design(rule, true), at), (1, 0), "at {at}");
+    }
+}
+
+#[test]
+fn data_that_go_before_parity_need_a_device_without_bit_errors() {
+    let mut device = device();
+    device.errors = super::errors::with_errors(device.clone(), 150).errors;
+    let fault = TestDrive::<true>::new(&device, data_first(None), true, Recorder::of(&device)).err().expect("a fault").to_string();
+    assert!(fault.contains("data_before_parity") && fault.contains("[errors]"), "{fault}");
+}
+
 #[test]
 fn a_stripe_goes_out_but_for_the_page_behind_a_gc() {
     // TTFLASH, section 4.5: pages 3 and 4 and the parity leave the RAM, and page 5 waits for the GC of plane 3.

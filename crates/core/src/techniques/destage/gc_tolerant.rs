@@ -6,11 +6,14 @@
 //! computing parity is taken, or the page is regenerated. A page for a plane in GC waits in RAM until that GC has ended, and
 //! the rest of its stripe with it. Stripes that meet two GCs come last of all; there are none while GC rotates.
 //!
-//! **Source.** TTFLASH, section 4.5; at most 1/N of the RAM waits for GCs (Appendix A).
+//! **Source.** TTFLASH, section 4.5; at most 1/N of the RAM waits for GCs (Appendix A). `data_before_parity` is the authors' released
+//! simulator's.
 //!
-//! **Parameters.** Two variants to measure, both false by default. `spare_groups`: nothing goes to a group with a GC until a write waits
+//! **Parameters.** Three variants to measure, all false by default. `spare_groups`: nothing goes to a group with a GC until a write waits
 //! for room in RAM. `deferred_join_stripes`: a page that has waited for a GC leaves beside the next stripe of its group, one of
-//! each plane, or when a write waits for room; else all of a plane leave when its GC ends. It needs stripes.
+//! each plane, or when a write waits for room; else all of a plane leave when its GC ends. `data_before_parity`: a page is programmed as
+//! soon as its own old copy has been read, and parity alone waits for all old copies; until the parity is computed no page of the stripe
+//! can be reconstructed. So it goes with no bit errors and no loss of power. It needs stripes.
 //!
 //! **Cost.** Partial stripes stay longer, and a regenerated page costs N - 1 reads.
 
@@ -22,6 +25,7 @@ use crate::policy::prelude::*;
 pub struct GcTolerant {
     spare_groups: bool,
     deferred_join_stripes: bool,
+    data_before_parity: bool,
 }
 
 /// The planes in GC that a stripe's dirty pages and its parity go to.
@@ -67,8 +71,17 @@ impl Destage for GcTolerant {
         self.deferred_join_stripes
     }
 
+    fn data_before_parity(&mut self) -> bool {
+        self.data_before_parity
+    }
+
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         with.needs_stripes("destage", "gc_tolerant", faults);
+        if self.data_before_parity && with.device.errors.is_some() {
+            let found =
+                "= true leaves stripes without parity for a while, and the device's [errors] make pages that only parity brings back";
+            faults.push(Fault::new("destage", "data_before_parity", found).with("errors", "fresh_rber").allowed("false"));
+        }
     }
 }
 
