@@ -299,6 +299,10 @@ pub struct StartingState {
     /// Length of a round of ageing to the steady state, in percent of the live pages; 100 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_percent: Option<u32>,
+    /// All planes begin with as many erased pages as the one that has the fewest, instead of each at a moment of its own between two
+    /// collections.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub level_planes: bool,
 }
 
 impl StartingState {

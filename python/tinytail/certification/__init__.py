@@ -122,7 +122,7 @@ class Plan:
         words += ["--max-multiplier", str(self.max_multiplier)]
         words += ["--resolution", str(self.resolution), "--seed", str(self.seed)]
         for key, given in self.state.items():
-            words += ["--state", f"{key}={given}"]
+            words += ["--state", f"{key}={arguments.state_word(given)}"]
         for word in self.settings:
             words += ["--set", word]
         return shlex.join(words)

@@ -126,7 +126,7 @@ class Plan(ComparisonOptions):
                 words += [option, str(value)]
         words += self.transform.words()
         for key, given in self.state.items():
-            words += ["--state", f"{key}={given}"]
+            words += ["--state", f"{key}={arguments.state_word(given)}"]
         for word in self.settings:
             words += ["--set", word]
         for design in self.beside:

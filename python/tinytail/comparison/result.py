@@ -115,7 +115,10 @@ def configured(
         for setting in description.settings
         if setting.section != "state" or setting.key not in replaced
     ]
-    described = [Setting("state", key, str(value), "--state") for key, value in replaced.items()]
+    described = [
+        Setting("state", key, arguments.state_word(value), "--state")
+        for key, value in replaced.items()
+    ]
     return Configured(kind, description.name, description.summary, (*kept, *described))
 
 

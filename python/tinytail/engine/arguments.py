@@ -161,7 +161,7 @@ def state(values: object) -> dict[str, float | str]:
     """Values of a starting state by their keys.
 
     Raises:
-        UsageError: they are no mapping of names to numbers and text.
+        UsageError: they are no mapping of names to numbers, truth values and text.
     """
     if not isinstance(values, Mapping):
         raise UsageError(
@@ -169,7 +169,9 @@ def state(values: object) -> dict[str, float | str]:
         )
     return {
         text("a key of state", key): (
-            text(f"state[{_shown(key)}]", value)
+            value
+            if isinstance(value, bool)
+            else text(f"state[{_shown(key)}]", value)
             if isinstance(value, str)
             else number(f"state[{_shown(key)}]", value, 0, U32_MAX)
             if isinstance(value, float)
@@ -204,6 +206,15 @@ def state_from_words(words: Sequence[str]) -> dict[str, float | str]:
     """
     said = by_name("--state", words, "KEY=VALUE, such as live_percent=80")
     return {key: _number_or_word(value) for key, value in said.items()}
+
+
+def state_word(value: object) -> str:
+    """A value of a starting state as it would stand in a file, without quotes.
+
+    >>> [state_word(value) for value in (True, 80, "steady")]
+    ['true', '80', 'steady']
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def settings(values: object) -> tuple[str, ...]:
@@ -254,6 +265,8 @@ def without_state(words: Sequence[str]) -> tuple[str, ...]:
 
 def _number_or_word(value: str) -> float | str:
     whole, point, parts = value.partition(".")
+    if value in {"true", "false"}:
+        return value == "true"
     if not point:
         return int(value) if value.isdecimal() else value
     return float(value) if whole.isdecimal() and parts.isdecimal() else value

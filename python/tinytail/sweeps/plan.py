@@ -334,7 +334,7 @@ def command(spec: RunSpec) -> str:
     words += RunOptions(**given | {"windows": RunOptions().windows}).words()
     words += ["--image", spec.image] if spec.image is not None else []
     for key, value in spec.state.items():
-        words += ["--state", f"{key}={value}"]
+        words += ["--state", f"{key}={arguments.state_word(value)}"]
     for word in spec.settings:
         words += ["--set", word]
     for design in spec.beside:

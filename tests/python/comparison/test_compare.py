@@ -66,7 +66,7 @@ def test_every_option_reaches_the_run_and_the_command(
         time_unit="us",
         ops="write=0,read=1",
         format="disksim",
-        state={"ageing": "steady", "live_percent": 80},
+        state={"ageing": "steady", "live_percent": 80, "level_planes": True},
         unit="bytes",
         trace_device="8,16",
         event="Q",
@@ -98,7 +98,7 @@ def test_every_option_reaches_the_run_and_the_command(
             "requests": 1000,
             "seed": 7,
             "verify": True,
-            "state": {"ageing": "steady", "live_percent": 80},
+            "state": {"ageing": "steady", "live_percent": 80, "level_planes": True},
             "log": {"path": "logs/x.parquet", "command": f"{alone} --log logs/x.parquet"},
             "windows": 50,
             "timeline": {
@@ -113,7 +113,7 @@ def test_every_option_reaches_the_run_and_the_command(
         "--time-unit us --ops write=0,read=1 --unit bytes --trace-device 8,16 --event Q "
         "--reorder-ms 5 --queue-depth 32 --requests 1000 --seed 7 --verify --windows 50 "
         "--window-s 0.5 10 --scale-time 0.5 --fit fold "
-        "--state ageing=steady --state live_percent=80"
+        "--state ageing=steady --state live_percent=80 --state level_planes=true"
     )
 
 

@@ -68,6 +68,28 @@ impl Design {
         contradiction("gc", "destination", &found, against).into_iter().for_each(|fault| faults.push(fault));
     }
 
+    /// Refuses planes that should begin level where the firmware chooses a page's plane, or brings those of a die to one offset.
+    fn check_level_planes(&mut self, device: &Device, faults: &mut Faults) {
+        if !device.state.level_planes {
+            return;
+        }
+        let chosen = format!("which places a page {}", self.place.reach().among());
+        let (fills, pairing) = (self.pairing.traits().assembly_ns.is_some(), self.pairing.name());
+        let by_die = self.start_trigger().levels().is_some_and(CycleLevels::by_die);
+        let against = [
+            Against::policy(self.place.reach() != Reach::Plane, "place", self.place.name(), &chosen, "\"static\", \"rain\""),
+            Against::policy(
+                by_die,
+                "gc_trigger",
+                self.gc_trigger.name(),
+                "which counts the erased pages of a die",
+                "\"watermark\" with `of` = \"plane\"",
+            ),
+            Against::policy(fills, "pairing", pairing, "which fills all planes of a die together", "\"none\", \"same_offset\""),
+        ];
+        contradiction("state", "level_planes", "= true", against).into_iter().for_each(|fault| faults.push(fault));
+    }
+
     /// Refuses choices among the write points of a plane where there are none, or where something else has made them.
     fn check_choice_in_planes(&mut self, faults: &mut Faults) {
         if self.place.late_bound() || !self.page_choice.active() {
@@ -240,6 +262,7 @@ impl Design {
         self.check_space(device, faults);
         self.check_destination(faults);
         self.check_choice_in_planes(faults);
+        self.check_level_planes(device, faults);
         let with = self.combination(device);
         self.techniques_mut().for_each(|(_, technique)| technique.check(&with, faults));
     }

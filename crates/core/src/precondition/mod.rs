@@ -69,6 +69,9 @@ where
             self.fill_superpages(&mut aged);
         }
         aged.live_pages = live.count();
+        if device.state.level_planes {
+            aged.written_pages += self.level_planes(live, seed);
+        }
         self.up.oracle = oracle;
         self.inform_oracle(live.iter());
         let frees = (0..device.geometry.planes()).map(|plane| self.up.ftl.tables.free_pages(plane));

@@ -6,8 +6,8 @@ use crate::ids::NONE;
 use crate::observe::NullObserver;
 use crate::policy::answers::Scope;
 use crate::precondition::common::*;
-use crate::techniques::GcTriggerPolicy;
 use crate::techniques::gc_trigger::never::Never;
+use crate::techniques::{GcTriggerPolicy, PlacePolicy};
 use crate::testkit::{over_provisioning, plain_design, tiny_device, with_victims};
 use proptest::prelude::*;
 use std::sync::Mutex;
@@ -126,6 +126,40 @@ fn ageing_is_stopped_when_it_is_told_so_and_leaves_the_tables_in_order() {
         assert!(aged.written_pages < aged.live_pages, "{aged:?}");
         drive.audit().unwrap();
     }
+}
+
+#[test]
+fn planes_begin_level_where_the_state_says_so() {
+    for ageing in [AgeingMethod::Overwrite, AgeingMethod::Statistical, AgeingMethod::Random] {
+        let aged = |level_planes: bool, goes_on: bool| {
+            let mut device = device(4, 64, 16);
+            device.state = StartingState { overwrite_percent: 300, ageing, level_planes, ..device.state };
+            let mut drive = drive(&device, plain_design(Scope::Plane));
+            let aged = drive.age(1, &[], |_, _| goes_on);
+            drive.audit().unwrap();
+            aged
+        };
+        let (spread, level) = (aged(false, true), aged(true, true));
+        assert!(spread.free_pages_min < spread.free_pages_max, "{spread:?}");
+        assert_eq!([level.free_pages_min, level.free_pages_max], [spread.free_pages_min; 2], "{ageing:?}");
+        assert!(level.written_pages > spread.written_pages && level.erases == spread.erases, "{level:?}");
+        aged(true, false);
+    }
+}
+
+#[test]
+fn planes_begin_level_only_where_pages_have_a_fixed_plane() {
+    let fault = |change: fn(&mut Design)| {
+        let mut device = tiny_device();
+        device.state.level_planes = true;
+        let mut design = plain_design(Scope::Plane);
+        change(&mut design);
+        design.prepare(&device).err().map_or_else(String::new, |fault| fault.to_string())
+    };
+    assert_eq!(fault(|_| {}), "");
+    assert_eq!(fault(|design| design.gc_trigger = GcTriggerPolicy::Never(Never {})), "");
+    let refused = fault(|design| design.place = PlacePolicy::IdleDie(Default::default()));
+    assert!(refused.contains("level_planes") && refused.contains("idle_die"), "{refused}");
 }
 
 #[test]

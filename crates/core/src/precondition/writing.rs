@@ -107,6 +107,28 @@ where
         Aged { written_pages: written, moved_pages: moved, erases, victim_valid_permille, rounds, steady, ..Aged::default() }
     }
 
+    /// Overwrites random pages of the planes that have more erased pages than the one with the fewest, until all have as many. Returns
+    /// how many. A plane that almost no page of the stream is in stays as it is.
+    pub(super) fn level_planes(&mut self, live: LivePages<'_>, seed: u64) -> u64 {
+        let planes = 0..self.flash.device.geometry.planes();
+        let least = planes.map(|plane| self.up.ftl.tables.free_pages(plane)).min().unwrap_or(0);
+        let (mut random, mut written, mut in_vain) = (live.at_random(!seed), 0, 0);
+        while in_vain < live.count() {
+            let lpn = random();
+            // Ageing that is stopped leaves pages without a place.
+            let old = self.up.ftl.tables.lookup(lpn);
+            let plane = if old == NONE { 0 } else { self.up.ftl.tables.plane_of(old) };
+            if old == NONE || self.up.ftl.tables.free_pages(plane) == least {
+                in_vain += 1;
+                continue;
+            }
+            let ppn = self.take_for_ageing(plane, Claimant::Host).expect("ageing keeps every plane above its reserve");
+            self.up.ftl.tables.commit_write(lpn, ppn);
+            (written, in_vain) = (written + 1, 0);
+        }
+        written
+    }
+
     /// Writes `count` pages of a stream. Returns false if `progress`, which is given the pages written, said so.
     fn write_pages<N: FnMut() -> Lpn + Clone>(
         &mut self,
