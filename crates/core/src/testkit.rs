@@ -107,7 +107,7 @@ pub fn plain_design(scope: Scope) -> Design {
         victim: vec![VictimPolicy::Greedy(Greedy {})],
         order: OrderPolicy::Fifo(Fifo {}),
         page_choice: PageChoicePolicy::Any(Any {}),
-        pairing: PairingPolicy::Nothing(Nothing {}),
+        pairing: PairingPolicy::Nothing(Nothing::default()),
         suspend: SuspendPolicy::Never(Never {}),
         read_plan: ReadPlanPolicy::Direct(Direct {}),
         destage: DestagePolicy::Lru(Lru {}),

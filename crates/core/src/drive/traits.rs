@@ -30,6 +30,7 @@ impl Traits {
         let flash = FlashTraits {
             pairs: pairing.active,
             pairs_with_gc: pairing.with_gc,
+            merges_reads: pairing.merges_reads,
             late_bound,
             assembles,
             assembles_gc,

@@ -53,6 +53,8 @@ counters! {
     /// At 99 of 100 reads of GCs no more reads than this waited at the die, to within 1 and at most 63. Counted where the host's
     /// reads may join GC's.
     reads_waiting: ReadsWaiting => "pairing/*: reads that waited at 99 % of GC's",
+    /// Reads that were served by another of their page.
+    merged_reads => "pairing/*: reads merged with another of their page",
     /// Erases that joined another in a multi-plane command.
     joined_erases => "gc_gate/*: erases that joined another",
 

@@ -98,6 +98,8 @@ pub struct Flash {
     line_candidates: Vec<Candidate>,
     line_places: Vec<usize>,
     partners: Partners,
+    /// Reads that others of their page serve, each behind the one that does.
+    merged: Vec<(u32, u32)>,
 }
 
 impl Flash {
@@ -158,6 +160,7 @@ impl Flash {
             line_candidates: Vec::new(),
             line_places: Vec::new(),
             partners: Partners::default(),
+            merged: Vec::new(),
         }
     }
 

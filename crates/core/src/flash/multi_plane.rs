@@ -4,7 +4,7 @@
 //! do; a program's parts complete together.
 
 use crate::flash::ask::Waiting;
-use crate::flash::op::{CLASSES, Class, Op, OpKind, Owner};
+use crate::flash::op::{CLASSES, Class, Op, OpKind, Owner, READ_BITS};
 use crate::flash::upper::{Background, Binds, Upper};
 use crate::flash::{Engine, Times};
 use crate::ids::{DieIx, NONE};
@@ -38,6 +38,9 @@ where
     pub(crate) fn pair(&mut self, die: DieIx, lead: u32) {
         if self.flash.traits.joins_erases && self.flash.ops[lead as usize].kind == OpKind::Erase {
             self.join_erases(die, lead);
+        }
+        if self.flash.traits.merges_reads && self.flash.dies[die as usize].ready & READ_BITS != 0 {
+            self.merge_reads(lead);
         }
         if self.flash.traits.pairs && self.flash.dies[die as usize].ready != 0 {
             self.find_partners(die, lead);
@@ -145,6 +148,34 @@ where
             self.attribute_wait(waiting);
             self.flash.ops[waiting as usize].partner = std::mem::replace(&mut self.flash.ops[lead as usize].partner, waiting);
             self.flash.counters.joined_erases += 1;
+        }
+    }
+
+    /// A read is about to start: those that wait for its page, and want nothing of it that it does not carry, are served with it.
+    #[cold]
+    fn merge_reads(&mut self, lead: u32) {
+        let of = self.flash.ops[lead as usize];
+        let serves = [Class::HostRead, Class::AuxiliaryRead];
+        if of.kind != OpKind::Read || !serves.contains(&of.class) {
+            return;
+        }
+        let lead_view = Waiting { kind: of.kind, class: of.class, plane: of.plane, offset: self.flash.device.geometry.offset_of(of.ppn) };
+        for class in serves {
+            let mut waiting = self.flash.first_waiting(of.plane, class);
+            while waiting != NONE {
+                let entry = self.flash.ops[waiting as usize];
+                let within = of.first_sector <= entry.first_sector && entry.first_sector + entry.sectors <= of.first_sector + of.sectors;
+                if entry.tag == of.tag && within && self.is_free(entry.traffic) == self.is_free(of.traffic) {
+                    self.remove_from_queue(waiting);
+                    self.bind_partner(waiting, &lead_view);
+                    self.attribute_wait(waiting);
+                    // Its time is the lead's, of which the command, the array and its own sectors are its own.
+                    self.flash.ops[waiting as usize].other_traffic = Some(of.traffic);
+                    self.flash.merged.push((lead, waiting));
+                    self.flash.counters.merged_reads += 1;
+                }
+                waiting = entry.next;
+            }
         }
     }
 

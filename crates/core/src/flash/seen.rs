@@ -93,6 +93,12 @@ impl Flash {
         self.die(self.die_of(plane)).ready & self.bit(plane, class) != 0
     }
 
+    /// The next read that another of its page has served, which is done.
+    pub(crate) fn take_merged(&mut self, lead: u32) -> Option<u32> {
+        let next = self.merged.iter().position(|&(of, _)| of == lead)?;
+        Some(self.merged.remove(next).1)
+    }
+
     /// The operations that wait in a plane's queue of a class, first one first.
     pub(crate) fn waiting(&self, plane: PlaneIx, class: Class) -> impl Iterator<Item = u32> + '_ {
         self.planes[plane as usize].lines[class as usize].iter(&self.ops)
@@ -227,6 +233,9 @@ impl Flash {
         }
         if let Some(index) = self.channels.iter().position(|channel| channel.host_operations != 0) {
             return Err(format!("channel {index} counts host operations and no request is outstanding"));
+        }
+        if !self.merged.is_empty() {
+            return Err(format!("{} reads are merged with others and no request is outstanding", self.merged.len()));
         }
         Ok(())
     }

@@ -7,6 +7,8 @@ pub(crate) struct FlashTraits {
     pub pairs: bool,
     /// Those of the host may join those of GC. Then reads of GCs are asked about too.
     pub pairs_with_gc: bool,
+    /// A read that starts serves the other waiting reads of its page.
+    pub merges_reads: bool,
     /// Programs have no place until they are issued, and GC is single operations.
     pub late_bound: bool,
     /// Programs of a die wait for those of its other planes.

@@ -248,5 +248,11 @@ where
     pub(crate) fn note_gc_blocked(&mut self, op: u32) {
         self.flash.ops[op as usize].gc_blocked = true;
         self.delayed_by_gc(op);
+        for index in 0..self.flash.merged.len() {
+            let (lead, merged) = self.flash.merged[index];
+            if lead == op {
+                self.note_gc_blocked(merged);
+            }
+        }
     }
 }

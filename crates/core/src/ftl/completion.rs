@@ -13,6 +13,9 @@ where
     /// An operation is done.
     #[inline(always)]
     pub(super) fn operation_done(&mut self, op: u32) {
+        if self.flash.traits.merges_reads {
+            self.merged_done(op);
+        }
         if self.is_read_again(op) {
             return;
         }
@@ -50,6 +53,14 @@ where
             if self.up.ftl.traits.holds_gc {
                 self.release_held();
             }
+        }
+    }
+
+    /// Reads that an operation has served with its page are done.
+    #[cold]
+    fn merged_done(&mut self, lead: u32) {
+        while let Some(op) = self.flash.take_merged(lead) {
+            self.operation_done(op);
         }
     }
 

@@ -199,12 +199,14 @@ pub struct PairingTraits {
     pub gc_assembly_ns: Option<Ns>,
     /// Operations of the host may be paired with those of GC. Then it is asked about reads of GCs too.
     pub with_gc: bool,
+    /// A read that starts serves the other waiting reads of its page.
+    pub merges_reads: bool,
     /// It says which write points take pages, so that the planes of a die come to one page offset.
     pub aligns: bool,
 }
 
 impl Default for PairingTraits {
     fn default() -> Self {
-        Self { active: true, assembly_ns: None, gc_assembly_ns: None, with_gc: false, aligns: false }
+        Self { active: true, assembly_ns: None, gc_assembly_ns: None, with_gc: false, merges_reads: false, aligns: false }
     }
 }

@@ -36,6 +36,32 @@ fn a_read_of_part_of_a_page_transfers_only_its_sectors() {
 }
 
 #[test]
+fn waiting_reads_of_a_page_may_be_served_by_one() {
+    let played = |merges: bool, [second, third]: [(u64, u32); 2]| {
+        let mut design = no_gc();
+        design.pairing = PairingPolicy::Nothing(toml::from_str(&format!("merge_reads = {merges}")).unwrap());
+        let mut drive = drive(&tiny_device(), design);
+        drive.map_functionally([0]);
+        let part = |(sector, sectors)| Command { kind: CommandKind::Read, sector, sectors, critical: false };
+        let ids = [drive.at(0, read(0)), drive.at(10, part(second)), drive.at(20, part(third))];
+        drive.run();
+        assert_eq!(drive.mismatch(), None);
+        drive.audit().unwrap();
+        let merged = drive.counters().flash.merged_reads;
+        let of_third = drive.attribution_of(ids[2]);
+        (ids.map(|id| drive.finished_at(id).unwrap()), merged, of_third.get(TRANSFER))
+    };
+    let (whole, part) = ((0, 8), (2, 2));
+    assert_eq!(played(false, [whole, whole]), ([111, 222, 333], 0, 100));
+    // The first has begun when the others come.
+    assert_eq!(played(true, [whole, whole]), ([111, 222, 222], 1, 100));
+    // What the third does not carry itself counts as the second's.
+    assert_eq!(played(true, [whole, part]), ([111, 222, 222], 1, 25));
+    assert_eq!(played(true, [part, part]), ([111, 147, 147], 1, 25));
+    assert_eq!(played(true, [part, whole]), ([111, 147, 258], 0, 100), "it wants sectors that the second does not carry");
+}
+
+#[test]
 fn a_read_of_an_unmapped_page_returns_zeroes_at_once_and_is_counted() {
     let mut drive = drive(&tiny_device(), no_gc());
     let id = drive.at(5, read(3));

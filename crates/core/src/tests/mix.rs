@@ -154,7 +154,7 @@ struct Mix {
     /// Blocks by which a cycle of GC goes on.
     stop_above: u32,
     /// Erases that are joined, programs beside suspended ones, multi-plane programs that make way, pages in a row on a die, a
-    /// depth for each queue, errors by suspensions, data before parity.
+    /// depth for each queue, errors by suspensions, data before parity, merged reads.
     joined: u8,
     seed: u64,
 }
@@ -249,7 +249,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 by_die: (seed / 1024 % 16) as u8,
                 gc_par: (seed / 16_384 % 16) as u8,
                 stop_above: (seed / 262_144 % 2) as u32,
-                joined: (seed >> 41 & 127) as u8,
+                joined: (seed >> 41 & 255) as u8,
                 seed,
             },
         )
@@ -406,6 +406,9 @@ impl Mix {
             ),
             _ => OrderPolicy::GcFirst(GcFirst {}),
         };
+        if self.joined & 128 != 0 {
+            design.pairing = PairingPolicy::Nothing(toml::from_str("merge_reads = true").unwrap());
+        }
         if self.pairing {
             design.pairing = PairingPolicy::SameOffset(SameOffset::default());
         }
