@@ -7,6 +7,8 @@ pages as before, and at most two GCs in a group where rotation is violated, the 
 after every page. These rows were fixed before any of them ran; those with other numbers of groups
 in GC came after one had been seen to matter. Commands before data at a channel came last: the
 nearest thing to the released simulator's rule by which GC's commands cut the transfers of pages.
+Three more rules are that simulator's, and their rows have twins with the same rule: data of a stripe
+before its parity, reads of a page that merge, and planes that begin level.
 
 Writes two Markdown tables.
 Run: TINYTAIL_TRACES=../shared/traces .venv/bin/python experiments/ttflash_second_reading.py
@@ -46,6 +48,16 @@ ON_DTRS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("four groups in GC", FOUR_GROUPS),
     ("commands before data", COMMANDS),
 )
+EARLY = {"destage.data_before_parity": True}
+MERGED = {"pairing.merge_reads": True}
+LEVEL = {"level_planes": True}
+# With the starting state: what the twin without GC has as well.
+RELEASED: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+    ("data before parity", EARLY, {}),
+    ("reads of a page merge", MERGED, {}),
+    ("planes begin level", {}, LEVEL),
+    ("these three", EARLY | MERGED, LEVEL),
+)
 UNDER_BURSTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("as it is", {}),
     ("waiting pages join stripes", JOIN),
@@ -81,9 +93,11 @@ def burst(requests: int, rate_per_s: float) -> dict[str, Any]:
     }
 
 
-def pair(changes: dict[str, Any], **how: Any) -> list[tinytail.Result]:
-    """TTFLASH with some keys changed, and its twin without GC."""
-    variants = [{"base": "ttflash", "set": changes}, "ttflash+no-gc"]
+def pair(
+    changes: dict[str, Any], twins: dict[str, Any] | None = None, **how: Any
+) -> list[tinytail.Result]:
+    """TTFLASH with some keys changed, and its twin without GC, with others changed."""
+    variants = [{"base": "ttflash", "set": changes}, {"base": "ttflash+no-gc", "set": twins or {}}]
     comparison = tinytail.compare(variants, device="ttflash-256g", **how)
     if comparison.errors:
         message = f"{changes}: {comparison.errors}"
@@ -108,6 +122,11 @@ def main() -> None:
     for label, changes in ON_DTRS:
         for seed in SEEDS:
             found = pair(changes, workload="dtrs", seed=seed)
+            sys.stdout.write(line(f"{label}, seed {seed}", *found))
+            sys.stdout.flush()
+    for label, changes, state in RELEASED:
+        for seed in SEEDS:
+            found = pair(changes, changes, workload="dtrs", seed=seed, state=state)
             sys.stdout.write(line(f"{label}, seed {seed}", *found))
             sys.stdout.flush()
     sys.stdout.write("\n" + head.format("bursts"))
