@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from tinytail.errors import RunError
+from tinytail.server.trial import serving
 
 NAME = "serve"
 
@@ -55,27 +53,12 @@ def measure() -> dict[str, Any]:
 
 
 def _run(depth: int, *words: str) -> tuple[float, dict[str, Any]]:
-    with tempfile.TemporaryDirectory(prefix="tinytail-bench-") as folder:
-        socket, summary = Path(folder, "socket"), Path(folder, "summary.json")
-        command = [sys.executable, "-m", "tinytail", "serve", *_DRIVE, *words]
-        command += ["--nbd", f"unix:{socket}", "--json", str(summary)]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as server:
-            try:
-                assert server.stdout is not None
-                if "serving at" not in server.stdout.readline():
-                    raise RunError(f"the drive could not be served: {server.communicate()[1]}")
-                iops = _fio(folder, f"nbd+unix:///?socket={socket}", depth)
-                server.send_signal(signal.SIGTERM)
-                server.communicate(timeout=30)
-            finally:
-                server.kill()
-        found: dict[str, Any] = json.loads(summary.read_text("utf-8"))
-        return iops, found
+    with serving([*_DRIVE, *words]) as server:
+        iops = _fio(server.folder, f"nbd+unix:///?socket={server.socket}", depth)
+        return iops, server.stop()
 
 
-def _fio(folder: str, uri: str, depth: int) -> float:
+def _fio(folder: Path, uri: str, depth: int) -> float:
     words = ["--name=bench", "--ioengine=nbd", f"--uri={uri}", "--rw=randread", "--bs=4k"]
     words += ["--size=256M", f"--iodepth={depth}", f"--runtime={_SECONDS}", "--time_based"]
     words += ["--randseed=1", "--output-format=json"]
