@@ -14,7 +14,7 @@ from tinytail.errors import RunError
 
 
 class Supervision:
-    """What `engine.Control` is to a run, for the certification of one design."""
+    """What `engine.Control` is to a run, for a certification of one design or a served drive."""
 
     def __init__(self) -> None:
         self._cancelled = False
@@ -26,15 +26,15 @@ class Supervision:
         return "running"
 
     def done(self) -> float:
-        """How many of the runs are done."""
+        """How much is done."""
         return self._done
 
     def total(self) -> float:
-        """About how many there will be."""
+        """About how much there will be."""
         return self._total
 
     def cancel(self) -> None:
-        """Ends the certification, which then has no ratings."""
+        """Ends it, and there is no outcome."""
         self._cancelled = True
 
     def heed(self, cases: Sequence[DesignProgress]) -> None:
@@ -43,10 +43,18 @@ class Supervision:
         Raises:
             KeyboardInterrupt: it was cancelled; a certification ends as Ctrl-C ends it.
         """
+        (case,) = cases
+        self.at(case.done, case.total)
+
+    def at(self, done: float, total: float) -> None:
+        """Notes that so much is done of so much.
+
+        Raises:
+            KeyboardInterrupt: it was cancelled.
+        """
         if self._cancelled:
             raise KeyboardInterrupt
-        (case,) = cases
-        self._done, self._total = case.done, case.total
+        self._done, self._total = done, total
 
 
 @dataclass(frozen=True, slots=True)

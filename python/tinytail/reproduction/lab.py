@@ -15,11 +15,12 @@ from tinytail.engine.jobs import ProgressCallback, Runner, cpu_count
 from tinytail.engine.options import LogSpec
 from tinytail.errors import ConfigError, TinytailError, suggestion
 from tinytail.inputs.names import part_of_file_name
-from tinytail.reproduction import certified, logs
+from tinytail.reproduction import certified, logs, served
 from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.prepare import Preparation, Unavailable
 from tinytail.reproduction.records import Experiment, Paper, Reading, Tier
 from tinytail.reproduction.runs import Control, Run
+from tinytail.reproduction.served import Served, ServedPlan
 from tinytail.reproduction.store import Outcome, Store, kept_run
 
 _Kept = TypeVar("_Kept")
@@ -57,6 +58,7 @@ class Lab:
         self.kept_only = kept_only
         self._outcomes: dict[str, Outcome] = {}
         self._certified: dict[str, Certified] = {}
+        self._served: dict[str, Served] = {}
         self._failures: dict[str, str] = {}
         self._runs: dict[str, tuple[Run, ...]] = {}
         self._reading: Reading | None = None
@@ -109,6 +111,17 @@ class Lab:
         if run.key not in self._certified:
             self._certified[run.key] = self._kept(run, Certified.from_dict)
         return self._certified[run.key]
+
+    def served(self, experiment: str, design: str) -> Served:
+        """What came of a design in an experiment that serves drives, on the wall clock.
+
+        Raises:
+            Unavailable: it was not served, could not be, or was too late.
+        """
+        run = self._run(experiment, design)
+        if run.key not in self._served:
+            self._served[run.key] = self._kept(run, Served.from_dict)
+        return self._served[run.key]
 
     def _run(self, experiment: str, design: str) -> Run:
         if self._reading is not None:
@@ -205,6 +218,8 @@ class Lab:
         read: Callable[[dict[str, Any]], object] = Outcome.from_dict
         if isinstance(run.spec, Plan):
             read = Certified.from_dict
+        elif run.alone:
+            read = Served.from_dict
         return self._store.get(run.key, read) is not None
 
     # What is run.
@@ -248,19 +263,24 @@ class Lab:
         fit = self._fit(list(needs.values()))
         if fit.note is not None:
             self.notes.append(fit.note)
-        runner = Runner(fit.jobs)
-        for run in sorted(needs, key=lambda run: -run.cost_s):
-            runner.add(run.job(self._make))
+        # What is measured on the wall clock comes last, one at a time, with nothing beside it.
+        for alone, workers in ((False, fit.jobs), (True, 1)):
+            runner = Runner(workers)
+            for run in sorted(needs, key=lambda run: -run.cost_s):
+                if run.alone is alone:
+                    runner.add(run.job(self._make))
 
-        def show() -> None:
-            if report is not None:
-                report([runner.progress(self.paper.prefix)])
+            def show(runner: Runner = runner) -> None:
+                if report is not None:
+                    report([runner.progress(self.paper.prefix)])
 
-        finished = runner.run(show)
-        for job in runner.jobs:
-            if not isinstance(job.error, KeyboardInterrupt | None):
-                raise job.error
-        return finished
+            finished = runner.run(show)
+            for job in runner.jobs:
+                if not isinstance(job.error, KeyboardInterrupt | None):
+                    raise job.error
+            if not finished:
+                return False
+        return True
 
     def _needs(self, runs: Iterable[Run]) -> dict[Run, int | None]:
         """The runs that fit into memory, each with what it takes. The others fail."""
@@ -286,6 +306,11 @@ class Lab:
             if isinstance(run.spec, Plan):
                 assert isinstance(control, Supervision)
                 self._certify(run, run.spec, control)
+                return
+            if isinstance(run.spec, ServedPlan):
+                assert isinstance(control, Supervision)
+                self._served[run.key] = served.serve(run.spec, control)
+                self._keep(run, self._served[run.key].to_dict())
                 return
             assert not isinstance(control, Supervision)
             spec = run.spec

@@ -31,7 +31,7 @@ from tinytail.files.regular import open_file
 from tinytail.files.text import WRITTEN_BYTES_MAX, read_text
 from tinytail.inputs import libraries, tables
 from tinytail.inputs.names import part_of_file_name
-from tinytail.reproduction import certified
+from tinytail.reproduction import certified, served
 from tinytail.reproduction.records import Experiment, Paper, Trace
 from tinytail.reproduction.runs import Run
 
@@ -85,9 +85,12 @@ class Preparation:
         Raises:
             Unavailable: something that it needs is not there.
         """
-        if experiment.log and not libraries.are_there("pyarrow"):
+        logged = experiment.log or experiment.served
+        if logged and not libraries.are_there("pyarrow"):
             remedy = installation("pyarrow")
             raise Unavailable(f"needs pyarrow to read the log; to install: {remedy}")
+        if experiment.served is not None:
+            return self._served(experiment)
         workload, options, workload_key = self._workload(experiment)
         runs = []
         for label in experiment.designs:
@@ -121,6 +124,16 @@ class Preparation:
             runs.append(Run(experiment.name, label, spec, _digest(parts), experiment.cost_s))
             if experiment.log:
                 self.logged[runs[-1].key] = experiment.hit
+        return tuple(runs)
+
+    def _served(self, experiment: Experiment) -> tuple[Run, ...]:
+        runs = []
+        for label in experiment.designs:
+            spec = served.plan(experiment, label)
+            if (missing := served.lacks(spec)) is not None:
+                raise Unavailable(f"needs what measures on the wall clock: {missing}")
+            parts = {"kept": KEPT_VERSION, "engine": self._engine, "served": served.digest(spec)}
+            runs.append(Run(experiment.name, label, spec, _digest(parts), experiment.cost_s))
         return tuple(runs)
 
     def _transform(self, experiment: Experiment) -> Transform:

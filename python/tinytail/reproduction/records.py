@@ -79,7 +79,10 @@ class Experiment(RunOptions):
     CPU time. `stand_in_scale_time` is the `scale_time` of a stand-in; a recording keeps its times.
     With `log`, every request is logged; `hit` are the causes of latency by which its log
     tells reads that were hit from others. With `certify`, each design is certified, instead of
-    run once: arguments of `tinytail.certify_act`, whose load the workload must be. With
+    run once: arguments of `tinytail.certify_act`, whose load the workload must be. With `served`,
+    each design is served in wall-clock time while nothing else is run: arguments of a
+    `server.trial.Trial`, whose `personality` the workload names; or none, and the workload is the
+    server's `bench`. With
     `queue_depth`, a trace or stand-in is played in closed loop. `quick` holds what differs in the
     quick tier; without it, that tier leaves the experiment out. The options of runs are inherited.
     """
@@ -99,6 +102,7 @@ class Experiment(RunOptions):
     hit: tuple[str, ...] = ()
     queue_depth: int | None = None
     certify: Mapping[str, Any] | None = None
+    served: Mapping[str, Any] | None = None
     quick: Mapping[str, Any] | None = None
 
     def in_tier(self, tier: Tier) -> Experiment | None:

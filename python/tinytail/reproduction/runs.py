@@ -10,6 +10,8 @@ from tinytail.engine import memory, native
 from tinytail.engine.jobs import MEASURED_PART, Job, Phases
 from tinytail.engine.options import RunSpec
 from tinytail.reproduction.certified import Supervision
+from tinytail.reproduction.served import Bench, ServedPlan
+from tinytail.server.trial import Trial
 
 # How much of a run each phase is, about, where it begins with ageing.
 FROM_AGEING: Phases = {
@@ -25,12 +27,13 @@ Control = native.Control | Supervision
 class Run:
     """One design of one experiment, ready to run. Equal keys mean equal outcomes.
 
-    With a plan for a specification, the design is certified.
+    With a plan for a specification, the design is certified or served; what is served depends on
+    the machine, too.
     """
 
     experiment: str
     design: str
-    spec: RunSpec | Plan
+    spec: RunSpec | Plan | ServedPlan
     key: str
     cost_s: float
 
@@ -41,11 +44,20 @@ class Run:
 
     def control(self) -> Control:
         """What it is followed and cancelled by."""
-        return Supervision() if isinstance(self.spec, Plan) else native.Control()
+        return native.Control() if isinstance(self.spec, RunSpec) else Supervision()
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing else may be run meanwhile: it is measured on the wall clock."""
+        return isinstance(self.spec, ServedPlan)
 
     def memory_bytes(self) -> int | None:
         """About how much memory it takes; None if that is not known."""
         spec = self.spec
+        if isinstance(spec, Bench):
+            return None
+        if isinstance(spec, Trial):
+            return memory.drive_bytes(spec.device, spec.design, ())
         if isinstance(spec, Plan):
             return memory.drive_bytes(spec.device, spec.designs[0], spec.settings)
         return memory.drive_bytes(spec.device, spec.design, spec.settings, verify=spec.verify)
@@ -53,5 +65,5 @@ class Run:
     def job(self, make: Callable[[Run, Control], None]) -> Job[None]:
         """The job of making it."""
         control = self.control()
-        phases = MEASURED_PART if isinstance(self.spec, Plan) else FROM_AGEING
+        phases = FROM_AGEING if isinstance(self.spec, RunSpec) else MEASURED_PART
         return Job(self.label, lambda: make(self, control), control, self.cost_s, phases)

@@ -169,7 +169,9 @@ def _runs(paper: Paper, lab: Lab, experiment: str) -> list[dict[str, Any]]:
         runs = lab.runs(experiment)
     except Unavailable:
         return []
-    if paper.experiments[experiment].certify is not None:
+    # Ratings are no runs, and what is measured on the wall clock is never the same twice.
+    known = paper.experiments[experiment]
+    if known.certify is not None or known.served is not None:
         return []
     attributed = any(
         experiment in each.experiments for each in paper.side_by_side if each.attribution

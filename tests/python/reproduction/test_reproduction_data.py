@@ -16,12 +16,13 @@ from tinytail.comparison.result import DesignResult
 from tinytail.engine import catalog
 from tinytail.errors import ConfigError, UsageError
 from tinytail.files import toml
-from tinytail.reproduction import conditions, paper_files
+from tinytail.reproduction import conditions, paper_files, served
 from tinytail.reproduction.certified import Certified
 from tinytail.reproduction.logs import PERCENTS, SLOW_US, Log, Logged, classes
 from tinytail.reproduction.paper_files import papers, select
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Experiment, Paper, Reading, Row, Trace
+from tinytail.reproduction.served import Served
 from tinytail.reproduction.store import Outcome
 
 ROWS = [(paper, row) for paper in papers() for row in paper.rows.values()]
@@ -100,8 +101,6 @@ def test_rows_that_cannot_be_run_say_why() -> None:
     assert lacking == {
         "gcpar.s41.scan",
         "ttflash.fig1.kwps",
-        "ttflash.fig8.emu",
-        "ttflash.s5.emu_iops",
         "ttflash.s5.lightnvm",
     }
     assert {row.id for _, row in ROWS if row.input == "context"} == {
@@ -159,6 +158,15 @@ class Asked:
         step |= {"conditions": [failed | {"tests": ["performance", "stress"]}]}
         ratings = {design: {"performance": 7, "stress": 9}}
         return Certified({"ratings": ratings, "steps": [step]})
+
+    def served(self, experiment: str, design: str) -> Served:
+        known = self.paper.experiments[experiment]
+        assert known.served is not None
+        served.plan(known, design)
+        self.experiments.add(experiment)
+        spread = {"all": {"late_percent": 0.1}}
+        document = {"read_mean_us": 9.0, "blocked_percent": 2.0, "lateness": spread}
+        return Served(document | {"iops": 9e4, "late_us_depth_1": 1.0, "late_us_depth_16": 1.0})
 
     def device_of(self, experiment: str) -> dict[str, Any]:
         self.experiments.add(experiment)

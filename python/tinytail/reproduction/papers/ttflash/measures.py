@@ -401,6 +401,43 @@ def _foreground_us(lab: Lab, experiment: str, kib: int, percent: float) -> float
     return log.read_us(kib * 2, percent)
 
 
+# --- The emulator ---------------------------------------------------------------------------------
+
+
+def served_personalities(lab: Lab, *, experiments: str, reference: str, design: str) -> Values:
+    """Mean latencies of reads, and the share that GC blocked, of two designs on served drives.
+
+    `lower_latency` and `lower_blocked` count the personalities under which the design has less.
+    `too_late_percent` is the largest share of completions that left too late.
+    """
+    names = lab.paper.named([experiments])
+    pairs = [(lab.served(name, reference), lab.served(name, design)) for name in names]
+    latency, blocked = (
+        [(before.document[key], after.document[key]) for before, after in pairs]
+        for key in ("read_mean_us", "blocked_percent")
+    )
+    return {
+        "lower_latency": sum(after < before for before, after in latency),
+        "lower_blocked": sum(after < before for before, after in blocked),
+        "personalities": ", ".join(name.partition(".")[2] for name in names),
+        "reference_us": [before for before, _ in latency],
+        "us": [after for _, after in latency],
+        "reference_blocked_percent": [before for before, _ in blocked],
+        "blocked_percent": [after for _, after in blocked],
+        "too_late_percent": max(each.late_percent for pair in pairs for each in pair),
+    }
+
+
+def served_iops(lab: Lab, *, experiment: str) -> Values:
+    """Thousands of reads of 4 KB that the server answers each second, and its median lateness."""
+    found = lab.served(experiment, "base").document
+    return {
+        "value": found["iops"] / 1000,
+        "late_us_depth_1": found["late_us_depth_1"],
+        "late_us_depth_16": found["late_us_depth_16"],
+    }
+
+
 MEASURES: dict[str, Measure] = PROBES | {
     measure.__name__: measure
     for measure in (
@@ -428,6 +465,8 @@ MEASURES: dict[str, Measure] = PROBES | {
         rotation_copies,
         rotation_steps,
         scrub_time,
+        served_iops,
+        served_personalities,
         size_growth,
         stripe_width,
         stream,
