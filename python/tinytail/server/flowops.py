@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Literal, NamedTuple, Protocol
 
-from tinytail.errors import ConfigError, RunError, suggestion
+from tinytail.errors import ConfigError, RunError, UsageError, suggestion
 from tinytail.server import size_bytes
 
 BLOCK_BYTES = 4096
@@ -45,6 +45,10 @@ VERBS: dict[str, tuple[str, ...]] = {
     "post": ("name",),
     "wait": ("name", "count", "count"),
 }
+
+
+# How words become what flowops are given; others stay as they are.
+_TAKEN: dict[str, Callable[[str], int]] = {"size": size_bytes, "count": int}
 
 
 class Request(NamedTuple):
@@ -154,7 +158,10 @@ def _flowop(name: str, text: str, files: Mapping[str, FileSet]) -> tuple[Any, ..
             raise ConfigError(f'{name}: "{text}": unknown files "{word}"' + suggestion(word, files))
         if kind == "count" and not word.isdecimal():
             raise ConfigError(f'{name}: "{text}": "{word}" is no whole number')
-        found.append(size_bytes(word) if kind == "size" else word if kind != "count" else int(word))
+        try:
+            found.append(_TAKEN.get(kind, str)(word))
+        except UsageError as error:
+            raise ConfigError(f'{name}: "{text}": {error}') from None
     return tuple(found)
 
 

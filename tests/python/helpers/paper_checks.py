@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from tinytail.engine.results import Latency
 from tinytail.errors import ConfigError, suggestion
-from tinytail.reproduction import conditions
+from tinytail.reproduction import conditions, served
 from tinytail.reproduction.records import Figure, Kind, Paper, PaperTable, Row, RowInput
 
 
@@ -25,6 +25,9 @@ def check(paper: Paper) -> None:
             raise ConfigError(
                 f'experiment "{experiment.name}": what is certified is the load "act"'
             )
+        if experiment.served is not None:
+            for design in experiment.designs:
+                served.digest(served.plan(experiment, design))
         if experiment.hit and not experiment.log:
             raise ConfigError(f'experiment "{experiment.name}": hit reads are found in a log only')
         for label, place in experiment.elsewhere.items():

@@ -20,9 +20,12 @@ from tinytail.reproduction import certified, figures, page_tables, pages, paper_
 from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.judge import NO_CAUSE
 from tinytail.reproduction.lab import Lab
+from tinytail.reproduction.papers.ttflash import measures as papers_measures
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Deviation, Figure, PaperTable, SideBySide
 from tinytail.reproduction.store import Store
+from tinytail.server import speed
+from tinytail.server.trial import Trial
 from tinytail.terminal import console
 from tinytail.terminal.console import JsonOutput
 
@@ -69,6 +72,105 @@ def test_a_design_that_a_tier_leaves_out_is_not_run_and_no_error(
     )
     with pytest.raises(ConfigError, match='has no design "pb"'):
         judged(wrong, store)
+
+
+# --- Served drives --------------------------------------------------------------------------------
+
+SERVED: dict[str, Any] = {
+    "workload": {"personality": "varmail"},
+    "served": {"size": "384M", "seconds": 1, "warm_up": "1M"},
+    "quick": None,
+}
+BLOCKED = {"lateness": {"all": {"late_percent": 0.5}, "invalid": None}, "failed": 0, "error": None}
+
+
+def on_the_wall_clock(**changes: Any) -> Any:
+    measure = {"use": "served_personalities", "experiments": "mail", "reference": "base"}
+    of = row(
+        measure=measure | {"design": "ttflash"}, accept=("lower_latency == 1",), acceptance="1"
+    )
+    made = (experiment(quick=None), experiment("mail", **(SERVED | changes)))
+    return paper(of, experiments=made, measures=papers_measures.MEASURES)
+
+
+def test_drives_are_served_once_after_all_runs_and_one_at_a_time(
+    fakes: FakeNative, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+
+    def run(label: str) -> Any:
+        order.append(label)
+        return fake_result(label)
+
+    def play(given: Trial, heed: Any) -> dict[str, Any]:
+        order.append(f"{given.design} begins")
+        heed(0.5, 1)
+        time.sleep(0.01)
+        order.append(f"{given.design} ends")
+        latency = {"base": 9.0, "ttflash": 3.0}[given.design]
+        return BLOCKED | {"read_mean_us": latency, "blocked_percent": latency}
+
+    for design in ("base", "ttflash"):
+        fakes.runs[design] = lambda *_, design=design: run(design)
+    monkeypatch.setattr(Trial, "run", play)
+    found = judged(on_the_wall_clock(), store, tier="full", jobs=4)
+    assert (found.verdict, found.input) == ("reproduced", "synthetic")
+    assert found.measured["too_late_percent"] == 0.5
+    assert sorted(order[:2]) == ["base", "ttflash"]
+    served_in = [label.partition(" ") for label in order[2:]]
+    assert [(name, word) for name, _, word in served_in] == [
+        (name, word) for name in ("base", "ttflash") for word in ("begins", "ends")
+    ]
+    assert judged(on_the_wall_clock(), store, tier="full").measured == found.measured
+    assert len(order) == 6, "it is kept"
+    quick = judged(on_the_wall_clock(), store)
+    assert (quick.verdict, quick.cause) == ("not-run", "runs in the full tier only")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lateness": {"invalid": "2 % left late"}}, "too late for the wall clock: 2 % left late"),
+        ({"failed": 3}, "3 requests failed"),
+        ({"error": "the disk is full"}, "the disk is full"),
+    ],
+)
+def test_a_drive_that_was_served_too_late_or_badly_is_not_kept(
+    fakes: FakeNative,  # noqa: ARG001
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    said: str,
+) -> None:
+    monkeypatch.setattr(Trial, "run", lambda *_: BLOCKED | changes)
+    found = judged(on_the_wall_clock(), store, tier="full")
+    assert (found.verdict, found.measured) == ("not-run", None)
+    assert said in found.cause
+    assert len(list(store.folder.glob("*.json"))) == 2, "those of the simulated runs"
+
+
+def test_the_speed_of_the_server_needs_fio(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = {"use": "served_iops", "experiment": "bench"}
+    of = row(measure=measure, accept=("value >= 50",), acceptance="50")
+    bench = experiment("bench", designs=("base",), workload={"bench": "serve"}, served={})
+    whole = paper(of, experiments=(bench,), measures=papers_measures.MEASURES)
+    monkeypatch.setattr(speed, "lacks", lambda: "fio is not installed")
+    found = judged(whole, store)
+    assert (found.verdict, "fio is not installed" in found.cause) == ("not-run", True)
+    monkeypatch.setattr(speed, "lacks", lambda: None)
+    figures = {"iops": 50_000.0, "late_us_depth_1": 2.0, "late_us_depth_16": 0.5}
+    monkeypatch.setattr(speed, "measure", lambda: figures)
+    found = judged(whole, store)
+    assert (found.verdict, found.measured["value"]) == ("reproduced", 50.0)
+
+
+def test_a_served_drive_is_cancelled_where_it_says_how_far_it_is() -> None:
+    supervision = Supervision()
+    supervision.at(1, 2)
+    assert (supervision.done(), supervision.total()) == (1, 2)
+    supervision.cancel()
+    with pytest.raises(KeyboardInterrupt):
+        supervision.at(2, 2)
 
 
 # --- Certifications -------------------------------------------------------------------------------
@@ -241,6 +343,18 @@ def test_tails_are_drawn_with_the_papers_values_and_what_stalled(
         ),
         ({"side_by_side": (SideBySide("Two", ("small",), "base", ("p98",)),)}, 'no figure "p98"'),
         ({"experiments": (experiment(certify={}),)}, 'the load "act"'),
+        ({"experiments": (experiment(served={}),)}, "under a personality or the bench"),
+        (
+            {
+                "experiments": (
+                    experiment(
+                        workload={"personality": "varmial"},
+                        served={"size": "384M", "seconds": 1, "warm_up": "1M"},
+                    ),
+                )
+            },
+            'did you mean "varmail"',
+        ),
         ({"experiments": (experiment(hit=("die_erase",)),)}, "in a log only"),
     ],
 )
