@@ -373,8 +373,8 @@ class Player:
         self._written = 0
         self._reads = self._read_ns = 0
 
-    def lay_out(self) -> None:
-        """Writes the files that are there at the start.
+    def lay_out(self, heed: Heed = lambda *_: None) -> None:
+        """Writes the files that are there at the start; `heed` as of `run`.
 
         Raises:
             RunError: they do not fit.
@@ -386,7 +386,11 @@ class Player:
             for file in every:
                 yield from self._write_whole(file, LAYOUT_BYTES)
 
-        self._play([lay() for _ in range(min(LAYING_OUT, total))], lambda: False)
+        def ended() -> bool:
+            heed(0.0, 1.0)
+            return False
+
+        self._play([lay() for _ in range(min(LAYING_OUT, total))], ended)
 
     def run(self, seconds: float, warm_up_bytes: int = 0, heed: Heed = lambda *_: None) -> Span:
         """Plays the threads until they have written so much, and then for so long.

@@ -121,7 +121,7 @@ class Trial:
         with serving(words, log=True) as server:
             with NbdDevice(server.socket, self.dilate) as device:
                 player = Player(played, device, device.size_bytes, self.seed)
-                player.lay_out()
+                player.lay_out(heed)
                 span = player.run(self.seconds, size_bytes(self.warm_up), heed)
             summary = server.stop()
             reads = _reads(server.log, span.from_ns, span.until_ns)

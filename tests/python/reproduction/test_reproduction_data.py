@@ -165,7 +165,7 @@ class Asked:
         served.plan(known, design)
         self.experiments.add(experiment)
         spread = {"all": {"late_percent": 0.1}}
-        document = {"read_mean_us": 9.0, "blocked_percent": 2.0, "lateness": spread}
+        document = {"read_mean_us": 9.0, "blocked_percent": 2.0, "reads": 5, "lateness": spread}
         return Served(document | {"iops": 9e4, "late_us_depth_1": 1.0, "late_us_depth_16": 1.0})
 
     def device_of(self, experiment: str) -> dict[str, Any]:

@@ -81,7 +81,7 @@ SERVED: dict[str, Any] = {
     "served": {"size": "384M", "seconds": 1, "warm_up": "1M"},
     "quick": None,
 }
-BLOCKED = {"lateness": {"all": {"late_percent": 0.5}, "invalid": None}, "failed": 0, "error": None}
+GOOD = {"lateness": {"all": {"late_percent": 0.5}, "invalid": None}, "failed": 0, "error": None}
 
 
 def on_the_wall_clock(**changes: Any) -> Any:
@@ -108,7 +108,7 @@ def test_drives_are_served_once_after_all_runs_and_one_at_a_time(
         time.sleep(0.01)
         order.append(f"{given.design} ends")
         latency = {"base": 9.0, "ttflash": 3.0}[given.design]
-        return BLOCKED | {"read_mean_us": latency, "blocked_percent": latency}
+        return GOOD | {"read_mean_us": latency, "blocked_percent": latency, "reads": 5}
 
     for design in ("base", "ttflash"):
         fakes.runs[design] = lambda *_, design=design: run(design)
@@ -142,7 +142,7 @@ def test_a_drive_that_was_served_too_late_or_badly_is_not_kept(
     changes: dict[str, Any],
     said: str,
 ) -> None:
-    monkeypatch.setattr(Trial, "run", lambda *_: BLOCKED | changes)
+    monkeypatch.setattr(Trial, "run", lambda *_: GOOD | changes)
     found = judged(on_the_wall_clock(), store, tier="full")
     assert (found.verdict, found.measured) == ("not-run", None)
     assert said in found.cause

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -303,7 +304,17 @@ def test_a_served_drive_gets_the_requests_and_its_log_has_the_reads(tmp_path: Pa
 
 
 @linux
-def test_a_trial_that_cannot_be_served_or_is_cancelled_leaves_no_server() -> None:
+def test_a_trial_that_cannot_be_served_or_is_cancelled_leaves_no_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers: list[subprocess.Popen[str]] = []
+
+    class Watched(subprocess.Popen[str]):
+        def __init__(self, *words: Any, **options: Any) -> None:
+            super().__init__(*words, **options)
+            servers.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Watched)
     given = trial.Trial("varmail", "ttflash-small", "base", "384M", 5, "256M")
     with pytest.raises(RunError, match="could not be served"):
         trial.Trial("varmail", "no-such", "base", "384M", 5, "256M").run()
@@ -313,6 +324,7 @@ def test_a_trial_that_cannot_be_served_or_is_cancelled_leaves_no_server() -> Non
 
     with pytest.raises(KeyboardInterrupt):
         given.run(cancel)
+    assert [server.returncode is not None for server in servers] == [True, True]
 
 
 @linux

@@ -408,13 +408,14 @@ def served_personalities(lab: Lab, *, experiments: str, reference: str, design: 
     """Mean latencies of reads, and the share that GC blocked, of two designs on served drives.
 
     `lower_latency` and `lower_blocked` count the personalities under which the design has less.
-    `too_late_percent` is the largest share of completions that left too late.
+    `reads` are those that were measured: where threads wait for writes, too, they say how far the
+    personality came. `too_late_percent` is the largest share of completions that left too late.
     """
     names = lab.paper.named([experiments])
     pairs = [(lab.served(name, reference), lab.served(name, design)) for name in names]
-    latency, blocked = (
+    latency, blocked, reads = (
         [(before.document[key], after.document[key]) for before, after in pairs]
-        for key in ("read_mean_us", "blocked_percent")
+        for key in ("read_mean_us", "blocked_percent", "reads")
     )
     return {
         "lower_latency": sum(after < before for before, after in latency),
@@ -424,6 +425,8 @@ def served_personalities(lab: Lab, *, experiments: str, reference: str, design: 
         "us": [after for _, after in latency],
         "reference_blocked_percent": [before for before, _ in blocked],
         "blocked_percent": [after for _, after in blocked],
+        "reference_reads": [before for before, _ in reads],
+        "reads": [after for _, after in reads],
         "too_late_percent": max(each.late_percent for pair in pairs for each in pair),
     }
 
