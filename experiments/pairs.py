@@ -3,7 +3,7 @@
 What the pairs are stands in experiments/pairs/pairs.toml. The command makes the runs that FOLDER
 does not have yet, on all processors, and goes on where it was interrupted. It then writes
 FOLDER/pairs.md, a row for each pair, and FOLDER/results.json, and prints the summary that
-evidence/pairs.md is. It takes about ten minutes of one processor. From the root of a checkout that
+evidence/pairs.md is. It takes about half an hour of one processor. From the root of a checkout that
 is built:
 
     TINYTAIL_TRACES=../shared/traces .venv/bin/python experiments/pairs.py FOLDER > summary.md
@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import tinytail
@@ -43,6 +44,8 @@ FOLDER = ROOT / "experiments" / "pairs"
 # What the papers compare their techniques with.
 COMPARATORS = {"CC", "CH"}
 LOADS = ("DTRS", "saturating")
+# Each ages the drive otherwise, and draws another saturating load.
+SEEDS = (1, 2, 3)
 # Lines of the lists of the most and the least.
 LISTED = 4
 WIDTH = 118
@@ -272,12 +275,12 @@ class Wanted:
     @property
     def name(self) -> str:
         """What progress and errors call it."""
-        return f"{bare(self.design)} on {self.load}"
+        return f"{bare(self.design)} on {self.load}, seed {self.plan.seed}"
 
     def key(self) -> str:
         """By what its result is kept: all that the result depends on."""
         named = (*self.design.split("+"), self.plan.device, self.plan.workload)
-        parts = [native.identity(), self.design, self.load]
+        parts = [native.identity(), self.design, self.load, f"{self.plan.seed}"]
         parts += [Path(part).read_text("utf-8") for part in named if part.endswith(".toml")]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -307,9 +310,9 @@ def wanted(catalog: Catalog) -> list[Wanted]:
     device = located(catalog.files["drive"])
     fold = tinytail.Transform(fit="fold")
     found = []
-    for design in catalog.designs():
-        dtrs = Plan((design,), device, "dtrs", transform=fold)
-        saturating = Plan((design,), device, located(catalog.files["saturating"]))
+    for seed, design in itertools.product(SEEDS, catalog.designs()):
+        dtrs = Plan((design,), device, "dtrs", transform=fold, seed=seed)
+        saturating = Plan((design,), device, located(catalog.files["saturating"]), seed=seed)
         found += [Wanted(design, "DTRS", dtrs), Wanted(design, "saturating", saturating)]
     return found
 
@@ -333,7 +336,7 @@ def measure(runs: Sequence[Wanted], store: Store) -> tuple[list[str], bool]:
 
 
 def gathered(catalog: Catalog, runs: Sequence[Wanted], store: Store) -> dict[str, Any]:
-    """What is kept of the runs, and why what is refused is refused."""
+    """What is kept of the runs, by design and load one of each seed, and why pairs are refused."""
     refused = [pair.codes for pair in catalog.pairs if pair.outcome == "error"]
     errors = {"+".join(codes): refusal(catalog.composition(codes)) for codes in refused}
     bared = {codes: why.replace(f"{located('')}/", "") for codes, why in errors.items()}
@@ -341,7 +344,8 @@ def gathered(catalog: Catalog, runs: Sequence[Wanted], store: Store) -> dict[str
     for each in runs:
         run = store.get(each.key(), dict)
         if run is not None:
-            found["runs"].setdefault(bare(each.design), {})[each.load] = run
+            loads = found["runs"].setdefault(bare(each.design), {})
+            loads.setdefault(each.load, []).append(run)
     return found
 
 
@@ -360,42 +364,50 @@ def gain(ours: float, theirs: float) -> float | None:
     return None if math.isinf(ours) or math.isinf(theirs) else theirs / ours
 
 
+Seeded = tuple[float, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was measured of a pair on one load, of reads or of writes: p99.9 in microseconds."""
+    """What was measured of a pair on one load, of reads or of writes: p99.9 of each seed, in us."""
 
-    neither: float
-    first: float | None
-    second: float | None
-    both: float
+    neither: Seeded
+    first: Seeded | None
+    second: Seeded | None
+    both: Seeded
 
     @property
     def figures(self) -> str:
-        """The four, in milliseconds."""
-        return " / ".join(map(_ms, (self.neither, self.first, self.second, self.both)))
+        """The four, in milliseconds: the middle one of the seeds."""
+        found = (self.neither, self.first, self.second, self.both)
+        return " / ".join(_ms(median(of) if of else None) for of in found)
 
     @property
-    def gain(self) -> float | None:
-        """How many times shorter it is with both than with neither."""
-        return gain(self.both, self.neither)
+    def gains(self) -> tuple[float | None, ...]:
+        """How many times shorter it is with both than with neither, of each seed."""
+        return tuple(map(gain, self.both, self.neither))
 
     @property
-    def gain_beyond(self) -> float | None:
+    def gains_beyond(self) -> tuple[float | None, ...]:
         """How many times shorter it is with both than with the better one alone."""
-        alone = [figure for figure in (self.first, self.second) if figure is not None]
-        return gain(self.both, min(alone)) if alone else None
+        alone = [figures for figures in (self.first, self.second) if figures is not None]
+        better = map(min, zip(*alone, strict=True))
+        return tuple(map(gain, self.both, better)) if alone else ()
+
+
+def p999(kept: dict[str, Any], design: str, load: str, kind: str) -> Seeded | None:
+    """The 99.9th percentile of each seed in us; infinite where it got stuck, None where not run."""
+    runs = kept["runs"].get(bare(design), {}).get(load, ())
+    return tuple(math.inf if run["stuck"] else float(run[kind]["p999_us"]) for run in runs) or None
 
 
 def line(catalog: Catalog, kept: dict[str, Any], pair: Pair, load: str, kind: str) -> Line | None:
     """What was measured of a pair."""
 
-    def figure(codes: Iterable[str] | None) -> float | None:
+    def figure(codes: Iterable[str] | None) -> Seeded | None:
         if codes is None:
             return None
-        run = kept["runs"].get(bare(catalog.composition(codes, brought)), {}).get(load)
-        if not run:
-            return None
-        return math.inf if run["stuck"] else float(run[kind]["p999_us"])
+        return p999(kept, catalog.composition(codes, brought), load, kind)
 
     brought = catalog.brought(pair)
     neither, both = figure(catalog.around(pair)), figure(catalog.closure(pair.codes))
@@ -405,8 +417,13 @@ def line(catalog: Catalog, kept: dict[str, Any], pair: Pair, load: str, kind: st
     return Line(neither, first, second, both)
 
 
-def _times(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}" if value >= 0.1 else f"{value:.1g}"
+def _times(gains: Sequence[float | None]) -> str:
+    """The least and the largest gain of the seeds."""
+    known = [times for times in gains if times is not None]
+    if not known:
+        return "-"
+    shown = [f"{times:.2f}" if times >= 0.1 else f"{times:.1g}" for times in sorted(known)]
+    return shown[0] if shown[0] == shown[-1] else f"{shown[0]} to {shown[-1]}"
 
 
 def _rows(catalog: Catalog, kept: dict[str, Any], code: str) -> Iterator[str]:
@@ -422,8 +439,8 @@ def _rows(catalog: Catalog, kept: dict[str, Any], code: str) -> Iterator[str]:
             found = line(catalog, kept, pair, load, kind)
             cells.append(found.figures if found else "not measured")
             if kind == "read":
-                gain = f"{_times(found.gain)} ({_times(found.gain_beyond)})" if found else ""
-                cells.append(gain)
+                gained = f"{_times(found.gains)} ({_times(found.gains_beyond)})" if found else ""
+                cells.append(gained)
         reason = f" {pair.reason}" if pair.reason else ""
         yield f"{start}{pair.meaning}{reason} | {' | '.join(cells)} |"
 
@@ -443,12 +460,12 @@ def page(catalog: Catalog, kept: dict[str, Any]) -> str:
     """Every pair: what it means, and what was measured."""
     parts = ["# Every pair of techniques\n"]
     parts.append(
-        "p99.9 in ms, of a design with neither, with the first alone, with the second alone, and\n"
-        "with both. What a technique needs or brings is in all four; where one is what the other\n"
-        "needs,\n"
-        "there is no such design (-). Gain is how many times shorter it is with both than with\n"
-        "neither, and in brackets, than with the better one alone. ∞ is a drive that cannot serve\n"
-        "the load: a write got nowhere for 10 s of simulated time while others went on. The\n"
+        f"p99.9 in ms, the middle one of {len(SEEDS)} seeds, of a design with neither, with the\n"
+        "first alone, with the second, and with both. What a technique needs or brings is in\n"
+        "all four; where one is what the other needs, there is no such design (-). Gain is how\n"
+        "many times shorter it is with both than with neither, and in brackets, than with the\n"
+        "better one alone, from the least to the largest of the seeds. ∞ is a drive that cannot\n"
+        "serve the load: a write got nowhere for 10 s of simulated time while others went on. The\n"
         "summary says how it was measured.\n"
     )
     parts.append(f"## Techniques\n\n{_legend(catalog)}")
@@ -480,55 +497,66 @@ def counts(catalog: Catalog) -> str:
     )
 
 
-def _beyond(
-    catalog: Catalog, kept: dict[str, Any], load: str
-) -> list[tuple[float | None, Pair, Line]]:
-    """What reads gain beyond the better of the two, of each pair of which each runs alone."""
+def _beyond(catalog: Catalog, kept: dict[str, Any], load: str) -> list[tuple[Pair, Line]]:
+    """What was measured of reads, of each pair of which each runs alone."""
     found = []
     for pair in catalog.pairs:
         if pair.outcome != "legal" or COMPARATORS.intersection(pair.codes):
             continue
         measured = line(catalog, kept, pair, load, "read")
         if measured and None not in (measured.first, measured.second):
-            found.append((measured.gain_beyond, pair, measured))
+            found.append((pair, measured))
     return found
+
+
+def verdict(measured: Line) -> str:
+    """Whether a pair gains or loses beyond the better of the two with every seed."""
+    border = 1 + SAME_PERCENT / 100
+    found = set()
+    for times, both in zip(measured.gains_beyond, measured.both, strict=True):
+        if times is None:
+            found.add("lose" if math.isinf(both) else "gain")
+        else:
+            found.add("gain" if times > border else "lose" if times < 1 / border else "same")
+    return found.pop() if len(found) == 1 else "differ"
 
 
 def _gains(catalog: Catalog, kept: dict[str, Any]) -> Iterator[str]:
     """How many pairs gain and lose."""
-
-    def judged(times: float | None, measured: Line) -> str:
-        if times is None:
-            return "loss" if math.isinf(measured.both) else "gain"
-        if abs(math.log(times)) <= math.log(1 + SAME_PERCENT / 100):
-            return "same"
-        return "gain" if times > 1 else "loss"
-
-    yield f"| load | gain | within {SAME_PERCENT} % | lose |"
-    yield "|---|--:|--:|--:|"
+    yield f"| load | gain | within {SAME_PERCENT} % | lose | seeds differ |"
+    yield "|---|--:|--:|--:|--:|"
     for load in LOADS:
-        found = Counter(judged(times, of) for times, _, of in _beyond(catalog, kept, load))
-        yield f"| {load} | {found['gain']} | {found['same']} | {found['loss']} |"
+        found = Counter(verdict(measured) for _, measured in _beyond(catalog, kept, load))
+        cells = " | ".join(f"{found[each]}" for each in ("gain", "same", "lose", "differ"))
+        yield f"| {load} | {cells} |"
 
 
 def _extremes(catalog: Catalog, kept: dict[str, Any]) -> Iterator[str]:
-    """The pairs whose reads gain most beyond the better of the two, and those that lose most."""
+    """The pairs whose reads gain most beyond the better of the two, and those that lose most.
+
+    Of those that gain or lose with every seed.
+    """
     yield "| load | pair | neither / first / second / both, ms | than the better one, times |"
     yield "|---|---|---|--:|"
     for load in LOADS:
-        beyond = [entry for entry in _beyond(catalog, kept, load) if entry[0] is not None]
-        beyond.sort(key=lambda entry: -(entry[0] or 0.0))
-        for times, pair, measured in (*beyond[:LISTED], *beyond[-LISTED:]):
-            row = f"| {pair.first} + {pair.second} | {measured.figures} | {_times(times)} |"
-            yield f"| {load} {row}"
+        beyond = [
+            (median(known), pair, measured)
+            for pair, measured in _beyond(catalog, kept, load)
+            if verdict(measured) in ("gain", "lose")
+            and len(known := [times for times in measured.gains_beyond if times]) == len(SEEDS)
+        ]
+        beyond.sort(key=lambda entry: -entry[0])
+        for _, pair, measured in (*beyond[:LISTED], *beyond[-LISTED:]):
+            row = f"{pair.first} + {pair.second} | {measured.figures} "
+            yield f"| {load} | {row}| {_times(measured.gains_beyond)} |"
 
 
 def _controls(catalog: Catalog, kept: dict[str, Any]) -> Iterator[str]:
     """Techniques that bring something, beside what that does alone."""
 
     def cell(codes: Iterable[str], brought: Iterable[str], load: str) -> str:
-        run = kept["runs"].get(bare(catalog.composition(codes, brought)), {}).get(load)
-        return _ms(math.inf if run["stuck"] else run["read"]["p999_us"]) if run else "-"
+        found = p999(kept, catalog.composition(codes, brought), load, "read")
+        return _ms(median(found) if found else None)
 
     yield f"| technique | {' | '.join(f'{load}, ms' for load in LOADS)} |\n|---|--:|--:|"
     for code in catalog.order:
@@ -543,11 +571,12 @@ def _controls(catalog: Catalog, kept: dict[str, Any]) -> Iterator[str]:
 
 def summary(catalog: Catalog, kept: dict[str, Any]) -> str:
     """The page that the repository keeps."""
-    runs = [run for loads in kept["runs"].values() for run in loads.values()]
+    runs = [run for loads in kept["runs"].values() for seeds in loads.values() for run in seeds]
     codes = (f"{each.code} {each.name}" for each in catalog.techniques.values())
     made = {
         "COMMIT": " and ".join(sorted({run["commit"] for run in runs})),
         "RUNS": f"{len(runs)}",
+        "SEEDS": f"{len(SEEDS)}",
         "COUNTS": counts(catalog),
         "CODES": textwrap.fill(", ".join(codes), WIDTH, break_on_hyphens=False),
         "GAINS": "\n".join(_gains(catalog, kept)),

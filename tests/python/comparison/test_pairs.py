@@ -5,6 +5,7 @@ What is expected of each pair stands in experiments/pairs/pairs.toml.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -227,9 +228,9 @@ def fake_runs() -> dict[str, Any]:
         for codes in CATALOG.sets(pair):
             took = 10_000 / (1 + len(codes))
             design = pairs.bare(CATALOG.composition(codes, CATALOG.brought(pair)))
-            runs[design] = {load: measured(took) for load in pairs.LOADS}
+            runs[design] = {load: [measured(took)] * len(pairs.SEEDS) for load in pairs.LOADS}
     stuck = pairs.bare(CATALOG.composition(CATALOG.closure(["CC", "RM"])))
-    runs[stuck]["DTRS"] = {"stuck": True, "commit": "0123abc"}
+    runs[stuck]["DTRS"] = [{"stuck": True, "commit": "0123abc"}] * len(pairs.SEEDS)
     errors = {"+".join(pair.codes): f"{pair.first} refuses {pair.second}" for pair in REFUSED}
     return {"errors": errors, "runs": runs}
 
@@ -251,12 +252,27 @@ def test_the_full_page_has_a_row_for_each_pair() -> None:
 def test_the_summary_counts_pairs_and_names_what_stands_out() -> None:
     made = pairs.summary(CATALOG, fake_runs())
     assert not re.search(r"\{[A-Z]+\}", made)
-    assert "at commit 0123abc, seed 1" in made
-    [gains] = re.findall(r"^\| DTRS \| (\d+) \| (\d+) \| (\d+) \|$", made, re.MULTILINE)
+    assert "at commit 0123abc, seeds 1 to 3" in made
+    [gains] = re.findall(r"^\| DTRS((?: \| \d+)+) \|$", made, re.MULTILINE)
     # More techniques are better here.
-    assert int(gains[0]) > 100
-    assert gains[1:] == ("0", "0")
+    first, *others = gains.split(" | ")[1:]
+    assert int(first) > 100
+    assert others == ["0", "0", "0"]
     assert len(re.findall(r"^\| saturating \| \w+ \+ ", made, re.MULTILINE)) == 2 * pairs.LISTED
+
+
+def test_a_pair_gains_or_loses_only_where_every_seed_says_so() -> None:
+    def told(*both: float) -> str:
+        alone = (1000.0,) * len(both)
+        measured = pairs.Line(alone, alone, (2000.0,) * len(both), both)
+        return str(pairs.verdict(measured))
+
+    # 5 % better than 1,000 us is 952.4 us.
+    assert told(952, 900, 500) == "gain"
+    assert told(953, 900, 500) == "differ"
+    assert told(953, 1000, 1050) == "same"
+    assert told(1051, 2000, math.inf) == "lose"
+    assert told(900, 1000, 1100) == "differ"
 
 
 def test_the_summary_that_is_kept_is_of_these_pairs() -> None:
@@ -288,7 +304,8 @@ def test_measuring_goes_on_where_it_was_interrupted(
     assert pairs.measure(runs, store) == ([], True)
     assert made == [each.design for each in runs]
     kept = pairs.gathered(CATALOG, runs, store)
-    assert [loads["tiny"]["stuck"] for loads in kept["runs"].values()] == [False, False]
+    stuck = [[run["stuck"] for run in loads["tiny"]] for loads in kept["runs"].values()]
+    assert stuck == [[False], [False]]
     assert kept["errors"].keys() == {"+".join(pair.codes) for pair in REFUSED}
     assert not any("experiments/" in why for why in kept["errors"].values())
     # What is played is part of what a result is kept by.
@@ -302,5 +319,5 @@ def test_a_run_that_fails_is_told_and_not_kept(tmp_path: Path) -> None:
     faults, finished = pairs.measure([pairs.Wanted("no-such", "tiny", plan)], store)
     assert finished
     assert len(faults) == 1
-    assert faults[0].startswith("no-such on tiny: unknown design")
+    assert faults[0].startswith("no-such on tiny, seed 1: unknown design")
     assert not list(tmp_path.rglob("*.json"))
