@@ -7,8 +7,8 @@ pages as before, and at most two GCs in a group where rotation is violated, the 
 after every page. These rows were fixed before any of them ran; those with other numbers of groups
 in GC came after one had been seen to matter. Commands before data at a channel came last: the
 nearest thing to the released simulator's rule by which GC's commands cut the transfers of pages.
-Three more rules are that simulator's, and their rows have twins with the same rule: data of a stripe
-before its parity, reads of a page that merge, and planes that begin level.
+Three more rules are that simulator's, and their rows have twins with the same rule: data of a
+stripe before its parity, reads of a page that merge, and planes that begin level.
 
 Writes two Markdown tables.
 Run: TINYTAIL_TRACES=../shared/traces .venv/bin/python experiments/ttflash_second_reading.py
