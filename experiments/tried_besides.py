@@ -111,6 +111,23 @@ def slower_proj_0() -> Rows:
         yield scale, ms(base), ms(ideal), f"{base / ideal:.1f}"
 
 
+def candidates() -> Rows:
+    """I/O-parallelized GC, section 4.3: victims that tie, by the share of live data."""
+    yield "live, %", "most blocks with as few valid pages"
+    for live in (85, 76, 60):
+        (result,) = played(
+            ["gc-vic"],
+            "hpdc-1t",
+            "standin-mds_0",
+            requests=300_000,
+            state={"live_percent": live},
+            no_warm_up=True,
+            write_stall_s=86_400,
+        )
+        most = (value for name, value in result.techniques.items() if "most candidates" in name)
+        yield live, next(most)
+
+
 CASES: Mapping[str, Callable[[], Rows]] = {
     case.__name__: case
     for case in (
@@ -119,6 +136,7 @@ CASES: Mapping[str, Callable[[], Rows]] = {
         reads_by_themselves,
         outstanding,
         slower_proj_0,
+        candidates,
     )
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import shlex
@@ -16,6 +17,8 @@ import tinytail
 from commands import RunCommand
 from tinytail.cli.config import KINDS
 from tinytail.engine.results import FindingCode
+from tinytail.reproduction.paper_files import papers
+from tinytail.reproduction.records import Paper
 from tinytail.verdict import causes
 
 ROOT = Path(__file__).parents[3]
@@ -242,6 +245,21 @@ def test_the_pages_of_options_and_functions_are_made_from_them() -> None:
 def test_the_page_of_deviations_is_made_from_the_papers() -> None:
     made = runpy.run_path(str(ROOT / "tools" / "deviations.py"))["page"]()
     assert made == text_of("evidence/deviations.md"), "run tools/deviations.py"
+
+
+@pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
+def test_something_was_tried_in_favour_of_every_figure_that_deviates(paper: Paper) -> None:
+    kept = json.loads(text_of(f"evidence/reproduction/{paper.name}/results.json"))
+    read_otherwise = {row["row"] for reading in kept["readings"] for row in reading["rows"]}
+    missing = [
+        row["id"]
+        for row in kept["rows"]
+        if row["evidence"] in ("performance", "relation") and row["verdict"] == "deviates"
+        if row["id"] not in read_otherwise and not paper.tried_for(row["id"])
+    ]
+    assert not missing
+    for tried in paper.tried:
+        assert (ROOT / tried.by).is_file(), tried.title
 
 
 def test_the_exit_codes_are_those_of_the_command_line() -> None:

@@ -166,6 +166,7 @@ class Asked:
         self.experiments.add(experiment)
         spread = {"all": {"late_percent": 0.1}}
         document = {"read_mean_us": 9.0, "blocked_percent": 2.0, "reads": 5, "lateness": spread}
+        document |= {"seconds": 5, "write_amplification": 2.0}
         return Served(document | {"iops": 9e4, "late_us_depth_1": 1.0, "late_us_depth_16": 1.0})
 
     def device_of(self, experiment: str) -> dict[str, Any]:

@@ -431,6 +431,17 @@ def served_personalities(lab: Lab, *, experiments: str, reference: str, design: 
     }
 
 
+def served_work(lab: Lab, *, experiment: str, designs: Mapping[str, str]) -> Values:
+    """Mean latency of reads in ms, and pages programmed for each of the host's, of designs."""
+    found: Values = {}
+    for name, design in designs.items():
+        document = lab.served(experiment, design).document
+        found[f"{name}_ms"] = document["read_mean_us"] / 1000
+        found[f"{name}_reads_per_s"] = document["reads"] / document["seconds"]
+        found[f"{name}_programs"] = document["write_amplification"]
+    return found
+
+
 def served_iops(lab: Lab, *, experiment: str) -> Values:
     """Thousands of reads of 4 KB that the server answers each second, and its median lateness."""
     found = lab.served(experiment, "base").document
@@ -470,6 +481,7 @@ MEASURES: dict[str, Measure] = PROBES | {
         scrub_time,
         served_iops,
         served_personalities,
+        served_work,
         size_growth,
         stripe_width,
         stream,
