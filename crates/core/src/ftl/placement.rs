@@ -134,6 +134,7 @@ where
     }
 
     /// What a program without a place is to `place`. `asking`: the die that could begin with it, if it is known.
+    #[inline(always)]
     fn unplaced(&mut self, op: u32, asking: DieIx) -> Unplaced {
         let entry = self.flash.ops[op as usize];
         let (from, writer, urgent) = match entry.owner {
