@@ -82,12 +82,15 @@ test: setup
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
-# New cases of every property, twenty times as many, with arithmetic that must not overflow.
+# New cases of every property, twenty times as many, with arithmetic that must not overflow. Tests that draw a sample in
+# `make test` run their full product: TINYTAIL_SOAK tells them so. In Python these tests carry the mark `soak`.
+soak: export TINYTAIL_SOAK := 1
 soak: export PROPTEST_CASES ?= 5000
 soak: export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS = true
 soak: export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS = true
 soak: setup
 	cargo test --release --workspace --locked --no-fail-fast --target-dir $(TARGET)/soak
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m soak
 
 # How good the tests of the core are: hours for all 500 mutants, less for a fair part of them (evidence/mutants.md).
 mutants: $(BIN)/cargo-mutants
