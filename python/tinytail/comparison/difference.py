@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -227,52 +227,92 @@ def _configuration(
     ):
         if was != became:
             yield Change("", what, units.value(was), units.value(became))
-    pairs_of_names = {(one.design, other.design) for one, other in pairs}
-    yield from _designs(before, after, pairs_of_names)
-    yield from _settings(before.configuration, after.configuration, pairs_of_names)
-
-
-def _designs(
-    before: Comparison, after: Comparison, pairs: set[tuple[str, str]]
-) -> Iterator[Change]:
-    left, right = ({one for one, _ in pairs}, {other for _, other in pairs})
-    for result in before.results:
-        if result.design not in left:
-            yield Change(result.design, "result", "there", ABSENT)
-    for result in after.results:
-        if result.design not in right:
-            yield Change(result.design, "result", ABSENT, "there")
-    failed = {error.design: error.message for error in before.errors}
-    fails = {error.design: error.message for error in after.errors}
-    for design in sorted({*failed, *fails}):
-        was, became = failed.get(design, ABSENT), fails.get(design, ABSENT)
+    names = {("design", one.design): other.design for one, other in pairs}
+    for (what, was), became in names.items():
         if was != became:
-            yield Change(design, "error", was.splitlines()[0], became.splitlines()[0])
+            yield Change(f"{was} to {became}", what, was, became)
+    names["device", before.device] = after.device
+    names["workload", before.workload.name] = after.workload.name
+    for what, left, right in (
+        ("result", _results(before), _results(after)),
+        ("error", _errors(before), _errors(after)),
+        ("", _configured(before), _configured(after)),
+    ):
+        yield from _by_key(what, left, right, names)
 
 
-def _settings(
-    before: Sequence[Configured], after: Sequence[Configured], pairs: set[tuple[str, str]]
+# Parts of a comparison by a key that both may have: what it is, its name, and which of that name.
+Key = tuple[str, str, int]
+# A part of a comparison in lines: what each is called, and its value.
+Lines = dict[str, str]
+
+
+def _by_key(
+    what: str,
+    before: dict[Key, Lines],
+    after: dict[Key, Lines],
+    names: Mapping[tuple[str, str], str],
 ) -> Iterator[Change]:
-    """Values that differ between devices, between workloads, and between designs that are paired.
+    """Return the lines that differ, and the parts that one of the two does not have.
 
-    Of a device or workload that has another name every value is another one's; it has been named.
+    `names` has what a part before is called after. Of a device or workload that has another name
+    each value is another one's, and the name is a change already.
     """
-    later = {(item.kind, item.name): item for item in after}
-    renamed = dict(pairs)
-    for item in before:
-        name = renamed.get(item.name, item.name) if item.kind == "design" else item.name
-        other = later.get((item.kind, name))
-        if other is None:
+    missing = dict(after)
+    for (kind, name, number), was in before.items():
+        is_there = (kind, name, number) in missing
+        other = name if is_there else names.get((kind, name), name)
+        became = missing.pop((kind, other, number), None)
+        if became is None:
+            yield Change(name, what or kind, _part(was), ABSENT)
             continue
-        was, became = _values(item), _values(other)
+        if kind != "design" and name != other:
+            continue
+        title = name if name == other else f"{name} to {other}"
         for key in [*was, *(key for key in became if key not in was)]:
             if was.get(key) != became.get(key):
-                title = item.name if name == item.name else f"{item.name} to {name}"
                 yield Change(title, key, was.get(key, ABSENT), became.get(key, ABSENT))
+    for (kind, name, _), became in missing.items():
+        yield Change(name, what or kind, ABSENT, _part(became))
 
 
-def _values(item: Configured) -> dict[str, str]:
-    return {f"[{row.section}] {row.key}": row.value for row in item.settings}
+def _part(lines: Lines) -> str:
+    """Return what is shown of a part that the other comparison does not have."""
+    return lines.get("error") or "there"
+
+
+def _numbered(parts: Iterable[tuple[str, str, Lines]]) -> dict[Key, Lines]:
+    found: dict[Key, Lines] = {}
+    for kind, name, lines in parts:
+        number = sum(1 for key in found if key[:2] == (kind, name))
+        found[kind, name, number] = lines
+    return found
+
+
+def _results(comparison: Comparison) -> dict[Key, Lines]:
+    return _numbered(("design", result.design, {}) for result in comparison.results)
+
+
+def _errors(comparison: Comparison) -> dict[Key, Lines]:
+    return _numbered(
+        ("design", error.design, {"error": error.message, "kind of error": error.kind})
+        for error in comparison.errors
+    )
+
+
+def _configured(comparison: Comparison) -> dict[Key, Lines]:
+    """Return the settings of each file: their values, and where these come from."""
+    return _numbered((item.kind, item.name, _settings(item)) for item in comparison.configuration)
+
+
+def _settings(item: Configured) -> Lines:
+    lines = {"summary": item.summary}
+    for row in item.settings:
+        key = f"[{row.section}] {row.key}"
+        while key in lines:
+            key += ", again"
+        lines |= {key: row.value, f"{key}: source": row.source}
+    return lines
 
 
 @cache

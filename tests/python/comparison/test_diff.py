@@ -17,6 +17,7 @@ import tinytail
 from commands import RunCommand
 from fake_native import result
 from made_up import compared
+from soak import SOAK
 from tinytail.comparison.difference import difference
 from tinytail.files.schema import read_schema
 
@@ -119,25 +120,40 @@ def test_what_is_found_is_the_same_both_ways() -> None:
 Place = tuple[str | int, ...]
 
 
-def numbers(value: Any, path: Place = ()) -> Iterator[Place]:
-    """Where a document has numbers."""
+def leaves(value: Any, path: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Return each value of a document that holds no others, with its place."""
     if isinstance(value, dict | list):
         inner = value.items() if isinstance(value, dict) else enumerate(value)
         for key, each in inner:
-            yield from numbers(each, (*path, key))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield path
+            yield from leaves(each, (*path, key))
+    else:
+        yield path, value
 
 
-def altered(document: Document, path: Place) -> Document:
-    """The document with one number slightly different."""
+def numbers(document: Document) -> Iterator[Place]:
+    """Return where a document has numbers."""
+    for path, value in leaves(document):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield path
+
+
+def replaced(document: Document, path: Place, change: Callable[[Any], Any]) -> Document:
+    """Return the document with one value changed."""
     other = copy.deepcopy(document)
     of: Any = other
     for step in path[:-1]:
         of = of[step]
-    was = of[path[-1]]
-    of[path[-1]] = was + 1 if isinstance(was, int) else math.nextafter(was, math.inf)
+    of[path[-1]] = change(of[path[-1]])
     return other
+
+
+def altered(document: Document, path: Place) -> Document:
+    """Return the document with one number slightly different."""
+
+    def next_to(was: Any) -> Any:
+        return was + 1 if isinstance(was, int) else math.nextafter(was, math.inf)
+
+    return replaced(document, path, next_to)
 
 
 def varies(path: Place) -> bool:
@@ -177,6 +193,93 @@ def test_any_number_that_changed_is_found_and_of_the_same_run_before_all_else() 
             values = [line.rpartition(": ")[2].split(" -> ") for line in figures]
             assert all(before != after for before, after in values), figures
     assert found > 250
+
+
+def shortened(document: Any, most: int) -> Any:
+    """Return the document with at most so many rows of each column of numbers."""
+    match document:
+        case dict():
+            return {key: shortened(value, most) for key, value in document.items()}
+        case list() if any(isinstance(each, int | float) for each in document):
+            return document[:most]
+        case list():
+            return [shortened(each, most) for each in document]
+    return document
+
+
+def others(value: Any) -> list[Any]:
+    """Return values that one of a document may become by a change."""
+    match value:
+        case bool() | None:
+            return [not value, 0, "x"]
+        case int() | float():
+            numbers = [-value - 1, value * 1e-300 + 1e-300, 1e18, 1.5e308, -1, 10**18, 0]
+            return [*numbers, 10**400, math.nan, math.inf, None, str(value), [value], True]
+        case _:
+            texts = [
+                f"{value} ",
+                value[1:],
+                value.upper(),
+                "",
+                "base",
+                "firmware",
+                "\x1b[2J",
+                "x" * 999,
+            ]
+            return [*texts, "\ud800", None, 3, {}]
+
+
+def test_any_change_of_a_file_is_found_or_refused_with_its_place(
+    command: RunCommand, tmp_path: Path
+) -> None:
+    made = tinytail.compare(
+        ["base", "ttflash", "base+no-gc"],
+        device="ttflash-small",
+        workload="randrw70-qd16",
+        requests=500,
+        settings=["gc.write_points=2"],
+    )
+    # Three rows of each table have all kinds of values.
+    document = shortened(made.to_dict(), 3)
+    document["errors"] = [{"design": "pes", "kind": "run", "message": "it stopped\nhere"}]
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    before.write_text(json.dumps(document), "utf-8")
+    drawn = random.Random(2)
+    # Numbers are most of a document: half of the changes are of something else.
+    places = {path: value for path, value in leaves(document) if not varies(path)}
+    kinds = [[path for path in places if isinstance(places[path], kind)] for kind in (str, object)]
+    codes = []
+    for number in range(2_000 if SOAK else 80):
+        path = drawn.choice(kinds[number % 2])
+        value = drawn.choice([each for each in others(places[path]) if each != places[path]])
+        changed = replaced(document, path, lambda _: value)  # noqa: B023
+        after.write_text(json.dumps(changed), "utf-8")
+        found = command("diff", str(before), str(after))
+        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+        assert found.code in (1, 2), (place, value)
+        if found.code == 2:
+            assert found.err.startswith(f"error: {after}: "), (place, value)
+            is_whole = path == ("schema_version",) or len(path) == 1
+            assert is_whole or place.lstrip(".") in found.err, (place, value)
+        codes.append(found.code)
+    assert codes.count(1) > len(codes) / 4
+    assert codes.count(2) > len(codes) / 4
+
+
+def test_each_name_and_each_value_of_the_configuration_is_compared() -> None:
+    named = result("ttflash")
+    setting = {"section": "gc", "key": "write_points", "value": "2", "source": "--set"}
+    designs = [
+        {"kind": "design", "name": name, "summary": "", "settings": [setting]}
+        for name in ("base", "ttflash")
+    ]
+    before = kept(result(), named)
+    before["configuration"] += designs
+    renamed = copy.deepcopy(before)
+    renamed["results"][1]["design"] = "firmware"
+    assert changes(before, renamed)[1] == ["design: ttflash -> firmware"]
+    for path in [("configuration", 1, "name"), ("configuration", 2, "settings", 0, "source")]:
+        assert len(changes(before, replaced(before, path, lambda _: "x"))[1]) in (1, 2)
 
 
 def test_little_is_left_out() -> None:
