@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
@@ -21,6 +22,7 @@ RESULTS_BYTES_MAX = 256 * MIB
 # What people write: the engine reads no more of a file either.
 WRITTEN_BYTES_MAX = MIB // 4
 CHUNK_BYTES = MIB
+_CONTROLS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def read_text(path: str | Path, bytes_max: int) -> str:
@@ -44,8 +46,12 @@ def read_text(path: str | Path, bytes_max: int) -> str:
 
 
 def json_text(document: Mapping[str, Any]) -> str:
-    """A document as all results are written: indented, and as it is beyond ASCII."""
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    """Write a document as all results are written: indented, and as it is beyond ASCII.
+
+    Control characters beyond ASCII are escaped as those of ASCII: a terminal may obey them.
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 # The library works out what a class holds when it first meets it, which two threads must not do at

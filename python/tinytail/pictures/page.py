@@ -15,6 +15,7 @@ from plotly.offline import get_plotlyjs
 
 from tinytail import units
 from tinytail.pictures import data
+from tinytail.terminal.controls import visible
 from tinytail.verdict import measurements
 from tinytail.verdict.percentiles import PERCENTILES
 from tinytail.verdict.rows import facts, table_rows
@@ -83,6 +84,7 @@ def render(template: str, **content: Any) -> str:
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
         trim_blocks=True,
         loader=PackageLoader("tinytail.pictures", ""),
     )

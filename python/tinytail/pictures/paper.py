@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -23,6 +25,7 @@ from matplotlib.ticker import (
 from tinytail import units
 from tinytail.analysis.rate_match import PLACEMENTS, RateMatching
 from tinytail.pictures import data
+from tinytail.terminal.controls import visible
 
 if TYPE_CHECKING:
     from tinytail.comparison.result import Comparison
@@ -101,7 +104,8 @@ def files(name: str, drawer: Callable[[], Figure | None]) -> Iterator[tuple[str,
         if figure is None:
             return
         # What lies where is worked out once for both.
-        figure.draw_without_rendering()
+        with _any_glyph():
+            figure.draw_without_rendering()
         figure.set_layout_engine("none")
         svg = _saved(figure, "svg", {"Date": None})
         pdf = _saved(figure, "pdf", {"CreationDate": None})
@@ -111,8 +115,18 @@ def files(name: str, drawer: Callable[[], Figure | None]) -> Iterator[tuple[str,
 
 def _saved(figure: Figure, format: str, metadata: dict[str, Any]) -> bytes:
     content = io.BytesIO()
-    figure.savefig(content, format=format, metadata=metadata)
-    return content.getvalue()
+    with _any_glyph():
+        figure.savefig(content, format=format, metadata=metadata)
+    # A name may have control characters, which XML forbids.
+    return visible(content.getvalue().decode()).encode() if format == "svg" else content.getvalue()
+
+
+@contextmanager
+def _any_glyph() -> Iterator[None]:
+    """Let no character of a name be warned of, as the font may lack any of another script."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -7,14 +7,16 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+from rich import control
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tinytail.errors import OutputError
 from tinytail.files.text import json_text
 from tinytail.files.whole import FileOutput, cannot_write
+from tinytail.terminal.controls import VISIBLE
 from tinytail.terminal.table import facts_view
 
 # Columns that are assumed where nobody says how many there are.
@@ -35,6 +37,9 @@ def _plainly(error: UnicodeError) -> tuple[str, int]:
 View = Callable[[Console], RenderableType]
 
 codecs.register_error(PLAINLY, _plainly)
+# Rich removes five control characters from each text that it is given, and lets a terminal obey the
+# others. By its own table all of them become visible, from any input, before lines are wrapped.
+cast("dict[int, str]", control._CONTROL_STRIP_TRANSLATE).update(VISIBLE)
 
 
 class _QuietConsole(Console):
