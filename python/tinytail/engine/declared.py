@@ -32,17 +32,25 @@ class Options:
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
+        defaults = _defaults(kind)
         for name, hint in _hints(kind).items():
-            object.__setattr__(self, name, checked(name, getattr(self, name), hint))
+            value = getattr(self, name)
+            # A sweep makes very many, and most of their values are defaults.
+            if value is not defaults.get(name, MISSING):
+                object.__setattr__(self, name, checked(name, value, hint))
 
     def given(self) -> dict[str, Any]:
         """What is not left at its default, by name, in the form in which the engine reads it."""
         found = {}
-        for each in fields(self):
-            default = each.default_factory() if callable(each.default_factory) else each.default
-            value = _plain(getattr(self, each.name))
+        kind: Any = type(self)
+        defaults = _defaults(kind)
+        for name in _hints(kind):
+            given, default = getattr(self, name), defaults.get(name, MISSING)
+            if given is default:
+                continue
+            value = _plain(given)
             if default is MISSING or value != _plain(default):
-                found[each.name] = value
+                found[name] = value
         return found
 
     def words(self) -> list[str]:
@@ -72,6 +80,16 @@ def divided(given: Mapping[str, Any], kind: type[_Kind]) -> tuple[_Kind, dict[st
 def _hints(options: type) -> dict[str, Any]:
     """The types that the fields of options declare."""
     return get_type_hints(options, include_extras=True)
+
+
+@cache
+def _defaults(options: Any) -> dict[str, Any]:
+    """The values of the fields that are not given, of those that may be left out."""
+    return {
+        each.name: each.default_factory() if callable(each.default_factory) else each.default
+        for each in fields(options)
+        if each.default is not MISSING or callable(each.default_factory)
+    }
 
 
 def _plain(value: object) -> Any:

@@ -8,14 +8,14 @@ has them. What a worker had when it dies is given to others.
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import socket
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,16 +30,20 @@ from tinytail.files import whole
 from tinytail.inputs import tables
 from tinytail.inputs.libraries import library
 from tinytail.sweeps.plan import Plan, Point
+from tinytail.sweeps.rows import came
 from tinytail.sweeps.run import Keep, Tally, record, run_point
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# A call to the cluster costs some milliseconds: so long a batch of points is to take.
-BATCH_SECONDS = 0.5
+# A task costs some milliseconds of the client: a batch of points is to take so long. One point is a
+# batch if it takes longer than half of it.
+BATCH_SECONDS = 2.0
 BATCH_MAX = 64
 # Points of one starting state that a worker is given at once.
 SHARE_MAX = 256
+# For so many batches that a worker runs, one more waits there.
+SPARE = 4
 CONNECT_SECONDS = 10
 LOOK_SECONDS = 1.0
 # So long a worker without points waits for the first one of a starting state, by which it is aged.
@@ -140,6 +144,8 @@ class _Feed:
         self._image: Future | None = None
         self._workers: dict[str, _Worker] = {}
         self._done: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        # Batches that have ended, and whose results are still at their workers.
+        self._there: list[tuple[str, str]] = []
         # Points that came back, and those that workers may have died of: how many died of each
         # when it had a worker for itself.
         self._returned: deque[Point] = deque()
@@ -191,8 +197,12 @@ class _Feed:
             lost = [way for way, (_, owner) in self._sending.items() if owner == address]
             self._client.cancel([self._sending.pop(way)[0] for way in lost], force=True)
             self._returned.extend(worker.waiting)
-            for _, points in worker.running.values():
-                self._suspect(points)
+            ended = {key for _, key in self._there}
+            for key, (_, points) in worker.running.items():
+                if key in ended:
+                    self._returned.extend(points)
+                else:
+                    self._suspect(points)
         joined = [address for address in known if address not in self._workers]
         if not joined:
             return
@@ -210,8 +220,8 @@ class _Feed:
         if not self._workers:
             raise UsageError("no worker has the memory for one point")
 
-    def _ended(self, point: Point, outcome: Mapping[str, Any]) -> None:
-        made = record(point, outcome)
+    def _ended(self, point: Point, what: Mapping[str, Any]) -> None:
+        made = record(point, what)
         self._keep(made)
         self._tally.count(made)
 
@@ -235,9 +245,10 @@ class _Feed:
             if not worker.waiting and richest.waiting:
                 worker.waiting.append(richest.waiting.pop())
         wanted = max(1, min(BATCH_MAX, int(BATCH_SECONDS / self._seconds)))
-        # So that nobody waits for the last batches of others.
-        fair = -(-len(worker.waiting) // (2 * worker.slots))
-        return [worker.waiting.popleft() for _ in range(min(wanted, fair))]
+        if not self._has_next():
+            # At the end of the sweep no worker waits for the last batches of others.
+            wanted = min(wanted, -(-len(worker.waiting) // (2 * worker.slots)))
+        return [worker.waiting.popleft() for _ in range(min(wanted, len(worker.waiting)))]
 
     def _share(self, waiting: deque[Point]) -> None:
         """Takes points of one layout from those that nobody has."""
@@ -278,8 +289,8 @@ class _Feed:
 
     def _fill(self, address: str) -> None:
         worker = self._workers[address]
-        # One batch more waits at the worker, so that it is never without.
-        while len(worker.running) < worker.slots + 1:
+        # Some more wait at the worker, so that it is never without.
+        while len(worker.running) < worker.slots + 1 + worker.slots // SPARE:
             if any(points[0].id in self._deaths for _, points in worker.running.values()):
                 return
             if self._suspects:
@@ -321,56 +332,74 @@ class _Feed:
         return future
 
     def _take(self) -> None:
-        """Waits a moment for what ends, and takes all that has ended."""
-        try:
-            found = [self._done.get(timeout=REPORT_SECONDS)]
-        except queue.Empty:
-            return
-        while not self._done.empty():
-            found.append(self._done.get())
-        for address, key in found:
+        """Waits a moment for a batch to end, and takes the results of all that have ended."""
+        with suppress(queue.Empty):
+            if not self._there:
+                self._there.append(self._done.get(timeout=REPORT_SECONDS))
+            while True:
+                self._there.append(self._done.get_nowait())
+        ended: dict[str, tuple[str, Future, list[Point]]] = {}
+        for address, key in self._there:
             worker = self._workers.get(address)
-            # Who has gone was given up with all that it had.
+            # What a worker had that has left was given to others.
             if worker is not None and key in worker.running:
-                self._ended_batch(address, *worker.running.pop(key))
+                future, points = worker.running[key]
+                if future.status == "finished":
+                    ended[key] = (address, future, points)
+                else:
+                    del worker.running[key]
+                    self._failed_batch(address, future, points)
+        found = self._gathered({key: future for key, (_, future, _) in ended.items()})
+        self._there = [(address, key) for key, (address, _, _) in ended.items() if key not in found]
+        for key, result in found.items():
+            address, _, points = ended[key]
+            del self._workers[address].running[key]
+            self._ended_batch(address, points, *result)
 
-    def _ended_batch(self, address: str, future: Future, points: Sequence[Point]) -> None:
-        if future.status in ("cancelled", "lost"):
+    def _gathered(self, futures: Mapping[str, Future]) -> Mapping[str, Any]:
+        """The results of batches, by one call; none yet if a worker dies meanwhile."""
+        if not futures:
+            return {}
+        call = self._client.gather(dict(futures), errors="skip", asynchronous=True)
+        made = asyncio.run_coroutine_threadsafe(call, self._client.loop.asyncio_loop)
+        while True:
+            try:
+                found = made.result(timeout=LOOK_SECONDS)
+                return {key: result for key, result in found.items() if result is not None}
+            except TimeoutError:
+                # The call would wait for ever for what is lost.
+                if any(future.status != "finished" for future in futures.values()):
+                    made.cancel()
+                    return {}
+
+    def _failed_batch(self, address: str, future: Future, points: Sequence[Point]) -> None:
+        """Takes back a batch without results."""
+        if future.status != "error":
             self._returned.extend(points)
             return
-        if future.status == "error":
-            error = future.exception()
-            if type(error).__name__ != "KilledWorker":
-                said = f"{type(error).__name__}: {error}"
-                raise UsageError(f"worker {address} can't run points: {said}")
-            # Dask has tried it again by itself, at a worker that came back under its address.
-            self._suspect(points, DEATHS_MAX)
-            return
-        found = self._gathered(future, address)
-        if found is None:
-            self._returned.extend(points)
-            return
-        outcomes, seconds, aged = found
-        if address in self._workers:
-            way = (points[0].layout, self._workers[address].place)
-            self._sending.pop(way, None)
-            self._arrived.add(way)
+        error = future.exception()
+        if type(error).__name__ != "KilledWorker":
+            said = f"{type(error).__name__}: {error}"
+            raise UsageError(f"worker {address} can't run points: {said}")
+        # Dask has tried it again by itself, at a worker that came back under its address.
+        self._suspect(points, DEATHS_MAX)
+
+    def _ended_batch(
+        self,
+        address: str,
+        points: Sequence[Point],
+        outcomes: Sequence[Mapping[str, Any]],
+        seconds: float,
+        aged: Sequence[str],
+    ) -> None:
+        way = (points[0].layout, self._workers[address].place)
+        self._sending.pop(way, None)
+        self._arrived.add(way)
         states = self._states.setdefault(points[0].layout, {})
         states |= {each: address for each in aged if each not in states}
         self._seconds = 0.5 * self._seconds + 0.5 * seconds / len(points)
         for point, outcome in zip(points, outcomes, strict=True):
             self._ended(point, outcome)
-
-    def _gathered(self, future: Future, address: str) -> Any:
-        """What a batch gave; None if its worker has died with it."""
-        while True:
-            try:
-                return future.result(timeout=LOOK_SECONDS)
-            except CancelledError:
-                return None
-            except TimeoutError:
-                if address not in self._client.scheduler_info(n_workers=-1)["workers"]:
-                    return None
 
 
 def _setting(plan: Plan) -> tuple[Setting, dict[str, int]]:
@@ -475,14 +504,14 @@ def run_batch(
     for name, text in setting.texts.items():
         tables.put(name, text)
     local = None if image is None else _image(image)
-    outcomes = []
+    outcomes: list[Mapping[str, Any]] = []
     for spec in specs:
         outcome = run_point(_here(spec, setting, local), native.Control(), _shared())
         if outcome is None:
             raise RuntimeError("the worker was interrupted")
         if local is not None and outcome["result"] is not None:
             outcome["result"]["state"]["image"] = spec.image
-        outcomes.append(outcome)
+        outcomes.append(came(outcome))
     return outcomes, time.monotonic() - begun, _shared().take_used()
 
 

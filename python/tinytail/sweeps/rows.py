@@ -97,19 +97,15 @@ def columns(axes: Sequence[Axis]) -> list[Column]:
     return [*_WHAT_RUNS, *varied, *FIGURES, *_WHAT_CAME]
 
 
-def row(record: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, Any]:
-    """The row of what is kept of a point."""
-    found = {column.name: record.get(column.name) for column in _WHAT_RUNS}
-    for axis in axes:
-        if axis.name not in found:
-            # A design that a search holds others against is at no combination.
-            value = record["values"].get(axis.name)
-            is_text = type_of(axis) == "string" and value is not None
-            found[axis.name] = shown(value) if is_text else value
-    document = record.get("result")
-    found |= {key: record.get(key) for key in ("error_kind", "error", "command")}
+def came(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a row that follows from the run: figures, findings, and the result as text.
+
+    `outcome` is what `run_point` returns.
+    """
+    found = {key: outcome[key] for key in ("error_kind", "error")}
+    document = outcome["result"]
     if document is None:
-        return found
+        return found | {"result": None}
     result = DesignResult.from_dict(document)
     found["result"] = json.dumps(document, ensure_ascii=False)
     found["findings"] = [finding.code for finding in result.findings]
@@ -117,6 +113,20 @@ def row(record: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, Any]:
     found["event_hash"] = result.event_hash
     if found["error"] is None:
         found |= {column.name: figure(result, column.name) for column in FIGURES}
+    return found
+
+
+def row(record: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, Any]:
+    """The row of what is kept of a point."""
+    found = {**record}
+    values = found.pop("values")
+    named = {column.name for column in _WHAT_RUNS}
+    for axis in axes:
+        if axis.name not in named:
+            # A design that a search holds others against is at no combination.
+            value = values.get(axis.name)
+            is_text = type_of(axis) == "string" and value is not None
+            found[axis.name] = shown(value) if is_text else value
     return found
 
 

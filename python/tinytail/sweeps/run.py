@@ -14,7 +14,7 @@ from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner
 from tinytail.engine.options import RunSpec
 from tinytail.errors import UsageError, kind_of
 from tinytail.sweeps.plan import Point, command
-from tinytail.sweeps.rows import failure
+from tinytail.sweeps.rows import came, failure
 
 Record = dict[str, Any]
 Keep = Callable[[Record], None]
@@ -43,8 +43,8 @@ def run_point(
     return {"error_kind": kind, "error": message, "result": document}
 
 
-def record(point: Point, outcome: Mapping[str, Any]) -> Record:
-    """What is kept of a point."""
+def record(point: Point, came: Mapping[str, Any]) -> Record:
+    """What is kept of a point: what it is, and what came of it; see `came`."""
     spec = point.spec
     return {
         "point": point.id,
@@ -56,7 +56,7 @@ def record(point: Point, outcome: Mapping[str, Any]) -> Record:
         "requests": spec.requests,
         "values": dict(point.values),
         "command": command(spec),
-        **outcome,
+        **came,
     }
 
 
@@ -171,7 +171,7 @@ def run_here(
             return next(points, None)
 
     def kept(point: Point, outcome: Mapping[str, Any]) -> None:
-        made = record(point, outcome)
+        made = record(point, came(outcome))
         with lock:
             keep(made)
             tally.count(made)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +22,10 @@ import tinytail
 from commands import RunCommand
 from tinytail.engine import native
 from tinytail.errors import UsageError
-from tinytail.sweeps import cluster as on_cluster
+from tinytail.sweeps import cluster as on_cluster, plan
+from tinytail.sweeps.cluster import run_on_cluster
+from tinytail.sweeps.plan import Plan, Point
+from tinytail.sweeps.run import Tally
 
 distributed = pytest.importorskip("distributed", reason="Dask is the cluster")
 
@@ -159,6 +165,79 @@ def test_a_point_that_kills_its_workers_fails_alone(client: Any) -> None:
     [bad] = [row for row in swept.to_arrow().to_pylist() if row["error"] is not None]
     assert bad["synthetic.queue_depth"] == 3
     assert "the workers that ran it died" in bad["error"]
+
+
+class Instant:
+    """A client whose workers end each batch at once, with `seconds` a point; counts its calls."""
+
+    def __init__(self, workers: int, threads: int, seconds: float) -> None:
+        self.known = {
+            f"tcp://{number}": {"nthreads": threads, "memory_limit": 0} for number in range(workers)
+        }
+        self.seconds = seconds
+        self.tasks: list[int] = []
+        self.gathered: list[int] = []
+        self.loop = SimpleNamespace(asyncio_loop=asyncio.new_event_loop())
+        Thread(target=self.loop.asyncio_loop.run_forever, daemon=True).start()
+
+    def scheduler_info(self, **_: Any) -> dict[str, Any]:
+        return {"workers": self.known}
+
+    def run(self, function: Any, *words: Any, workers: Sequence[str], **_: Any) -> dict[str, Any]:
+        return dict.fromkeys(workers, function(*words))
+
+    def submit(self, *given: Any, **_: Any) -> Any:
+        points = len(given[2])
+        came = {"error_kind": None, "error": None, "result": None}
+        result: Any = ([came] * points, self.seconds * points, [])
+        self.tasks.append(points)
+        future = SimpleNamespace(key=str(len(self.tasks)), status="finished", result=result)
+        future.add_done_callback = lambda told: told(future)
+        return future
+
+    async def gather(self, futures: dict[str, Any], **_: Any) -> dict[str, Any]:
+        self.gathered.append(len(futures))
+        return {key: future.result for key, future in futures.items()}
+
+    def cancel(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def many() -> tuple[Plan, list[Point]]:
+    """A plan, and its points."""
+    axes = {"synthetic.queue_depth": range(1, 101), "gc.reserve_blocks": range(1, 41)}
+    made = plan(axes, **FIXED | {"designs": ["base"]})
+    return made, list(made)
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.5, 10.0])
+@pytest.mark.parametrize(("workers", "threads"), [(1, 100), (25, 4), (100, 1)])
+def test_a_client_takes_many_points_by_few_calls(
+    many: tuple[Plan, list[Point]], workers: int, threads: int, seconds: float
+) -> None:
+    instant: Any = Instant(workers, threads, seconds)
+    made, points = many
+    kept: list[str] = []
+    ends = run_on_cluster(
+        iter(points),
+        instant,
+        made,
+        lambda record: kept.append(record["point"]),
+        Tally(len(made), 0),
+        None,
+        print,
+    )
+    assert ends
+    assert kept == list(dict.fromkeys(kept))
+    assert sorted(kept) == sorted(point.id for point in points)
+    # A task has points of about two seconds but for the first ones, of which nothing is known,
+    # and the last ones, which are divided among all threads.
+    a_task = max(1, min(64, int(2 / seconds)))
+    assert max(instant.tasks) <= a_task
+    assert len(instant.tasks) <= len(made) / a_task + 10 * workers * threads
+    # All that has ended comes by one call.
+    assert len(instant.gathered) <= len(instant.tasks) / (workers * threads) + 1
 
 
 def test_the_command_takes_an_address(client: Any, command: RunCommand, tmp_path: Path) -> None:
