@@ -8,6 +8,7 @@ from typing import Any
 from tinytail.cli.codes import DIFFERENT, OK
 from tinytail.comparison.difference import difference
 from tinytail.comparison.difference_view import difference_view
+from tinytail.comparison.read_folder import open_results
 from tinytail.comparison.read_json import read_document
 from tinytail.comparison.write_folder import RESULTS
 from tinytail.terminal.console import stdout
@@ -36,4 +37,7 @@ def diff(before: str, after: str, /, *, details: bool = False) -> int:
 
 
 def _read(path: str) -> dict[str, Any]:
-    return read_document(str(Path(path, RESULTS)) if Path(path).is_dir() else path)
+    if not Path(path).is_dir():
+        return read_document(path)
+    open_results(path).check([])
+    return read_document(str(Path(path, RESULTS)))

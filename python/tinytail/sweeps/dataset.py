@@ -3,6 +3,9 @@
 `sweep.json` says what the sweep is. `points/design=NAME/` has rows in Parquet. What has ended since
 the last of these files was written stands in `journal.jsonl`, a line for each point, so that a
 process that is killed loses no point that has ended.
+
+Each file has a checksum: those of Parquet in their names, `sweep.json` in itself, and the journal
+in each line. No figure is read from a file that has changed since it was written.
 """
 
 from __future__ import annotations
@@ -11,7 +14,10 @@ import errno
 import fcntl
 import json
 import os
+import re
+import shlex
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tinytail.comparison.write_folder import fingerprint, manifest_checksum
 from tinytail.engine import native
 from tinytail.errors import OutputError, ResultsError, UsageError
 from tinytail.files import whole
@@ -31,10 +38,14 @@ from tinytail.sweeps.plan import Plan
 from tinytail.sweeps.rows import SCHEMA_VERSION, came, columns, row
 
 MANIFEST = "sweep.json"
+# The same once more, for when that is damaged.
+COPY = "sweep.copy.json"
 JOURNAL = "journal.jsonl"
 POINTS = "points"
 # What each line of the journal has.
 RECORD = ("point", "design", "device", "workload", "seed", "requests", "values", "error", "result")
+_CHECKSUM = re.compile(rb'\{"crc32":(\d+),')
+_PART = re.compile(r"(\d+)-([0-9a-f]{8})")
 NAME_BYTES_MAX = 255
 # After so many points their rows go from the journal into files of their own.
 ROWS_MAX = 1000
@@ -70,8 +81,8 @@ class Definition:
         return cls(plan.grid, plan.designs, plan.seed, plan.seeds, plan.fixed(), plan.tables())
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of `sweep.json`."""
-        return {
+        """Return the document of `sweep.json`."""
+        document = {
             "schema_version": SCHEMA_VERSION,
             "version": self.version,
             "build": self.build,
@@ -87,44 +98,65 @@ class Definition:
             "tables": dict(self.tables),
             "columns": {column.name: column.meaning for column in columns(self.grid.axes)},
         }
+        return document | {"crc32": manifest_checksum(document)}
 
 
 def read_definition(folder: str | os.PathLike[str]) -> Definition:
-    """What the dataset in a folder says that it is of.
+    """Read what the dataset in a folder says that it is of.
 
     Raises:
         ResultsError: the folder holds no dataset, a damaged one, or one of another schema.
     """
     path = Path(folder) / MANIFEST
     try:
-        document = json.loads(read_text(path, RESULTS_BYTES_MAX))
-        if document["schema_version"] != SCHEMA_VERSION:
-            raise ResultsError(
-                f"{path}: its schema is version {document['schema_version']}, and this program "
-                f"reads version {SCHEMA_VERSION}"
-            )
-        groups = [
-            tuple(Axis(each["name"], tuple(each["values"])) for each in group)
-            for group in document["axes"]
-        ]
-        if not all(axis.values for group in groups for axis in group):
-            raise ValueError("an axis has no values")
-        return Definition(
-            Grid(tuple(groups)),
-            tuple(document["designs"]),
-            int(document["seed"]),
-            int(document["seeds"]),
-            document["fixed"],
-            document["tables"],
-            document["version"],
-            document["build"],
-        )
+        return _definition(path)
     except FileNotFoundError:
         raise ResultsError(f"{folder} holds no sweep: there is no {MANIFEST}") from None
     except OSError as error:
         raise ResultsError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ResultsError(f"{path} is damaged: {error}") from error
+    except _DAMAGES as error:
+        raise ResultsError(f"{path} is damaged: {error}. {_remedy(path)}") from error
+
+
+# What a file that is no definition raises.
+_DAMAGES = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
+
+def _definition(path: Path) -> Definition:
+    document = json.loads(read_text(path, RESULTS_BYTES_MAX))
+    if document["schema_version"] != SCHEMA_VERSION:
+        raise ResultsError(
+            f"{path}: its schema is version {document['schema_version']}, and this program "
+            f"reads version {SCHEMA_VERSION}"
+        )
+    if document["crc32"] != manifest_checksum(document):
+        raise ValueError("its checksum differs")
+    groups = [
+        tuple(Axis(each["name"], tuple(each["values"])) for each in group)
+        for group in document["axes"]
+    ]
+    if not all(axis.values for group in groups for axis in group):
+        raise ValueError("an axis has no values")
+    return Definition(
+        Grid(tuple(groups)),
+        tuple(document["designs"]),
+        int(document["seed"]),
+        int(document["seeds"]),
+        document["fixed"],
+        document["tables"],
+        document["version"],
+        document["build"],
+    )
+
+
+def _remedy(path: Path) -> str:
+    """Say what brings a damaged definition back, so that no point is run again."""
+    copy = path.with_name(COPY)
+    try:
+        _definition(copy)
+    except (OSError, ResultsError, *_DAMAGES):
+        return f"So is {copy}: the same sweep into another folder runs all points again"
+    return f"Its copy is whole: {shlex.join(['cp', str(copy), str(path)])}"
 
 
 class Dataset:
@@ -155,7 +187,8 @@ class Dataset:
             self._check()
             self._open()
             text = json_text(self._definition.to_dict())
-            whole.FileOutput(str(self._folder / MANIFEST), "--out").write(text.encode())
+            for name in (MANIFEST, COPY):
+                whole.FileOutput(str(self._folder / name), "--out").write(text.encode())
         except OSError as error:
             self.close()
             raise whole.cannot_write(folder, error) from error
@@ -194,13 +227,12 @@ class Dataset:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"another process adds to {self._folder}") from None
+        kept = ids(self._folder)
+        self._records = [each for each in _journal(self._folder) if each["point"] not in kept]
         self._journal.seek(0)
         content = self._journal.read()
         # A process that was killed may have left half a line.
-        end = content.rfind(b"\n") + 1
-        self._journal.truncate(end)
-        kept = ids(self._folder)
-        self._records = [each for each in _journal(self._folder) if each["point"] not in kept]
+        self._journal.truncate(content.rfind(b"\n") + 1)
 
     def done(self) -> set[str]:
         """The points that have ended."""
@@ -214,10 +246,10 @@ class Dataset:
         for path in _parts(self._folder):
             table = parquet.ParquetFile(path).read()
             kept = table.filter(compute.is_null(table["error"]))
-            if len(kept) == 0:
+            if 0 < len(kept) < len(table):
+                self._write(path.parent, path.stem.partition("-")[0], kept)
+            if len(kept) < len(table):
                 path.unlink()
-            elif len(kept) < len(table):
-                self._write(path, kept)
 
     def add(self, record: dict[str, Any]) -> None:
         """Keeps what came of a point, for good.
@@ -226,7 +258,8 @@ class Dataset:
             OutputError: it cannot be written. What was kept before stays.
         """
         assert self._journal is not None
-        line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+        line = b'{"crc32":%d,' % zlib.crc32(text) + text[1:] + b"\n"
         at = self._journal.seek(0, os.SEEK_END)
         try:
             # Nothing is buffered: what a full disk refuses would be written again at the end.
@@ -265,13 +298,11 @@ class Dataset:
             for design, rows in by_design.items():
                 folder = self._folder / POINTS / _partition(design)
                 folder.mkdir(parents=True, exist_ok=True)
-                numbers = [int(part.stem) for part in folder.iterdir() if part.stem.isdecimal()]
-                number = 1 + max(numbers, default=0)
+                known = [_PART.fullmatch(part.stem) for part in folder.iterdir()]
+                number = 1 + max((int(each[1]) for each in known if each), default=0)
                 schema = _schema(self._definition.grid.axes)
                 schema = schema.remove(schema.get_field_index("design"))
-                self._write(
-                    folder / f"{number:05}.parquet", pa.Table.from_pylist(rows, schema=schema)
-                )
+                self._write(folder, f"{number:05}", pa.Table.from_pylist(rows, schema=schema))
             assert self._journal is not None
             self._journal.truncate(0)
         except OSError as error:
@@ -281,12 +312,14 @@ class Dataset:
             ) from error
         self._records = []
 
-    def _write(self, path: Path, table: Any) -> None:
+    def _write(self, folder: Path, number: str, table: Any) -> None:
+        """Write rows into a file whose name ends in the checksum of its content."""
         parquet = library("pyarrow.parquet", "a sweep")
-        temporary = path.with_suffix(".tmp")
+        temporary = folder / f"{number}.tmp"
         try:
             parquet.write_table(table, temporary, compression="zstd")
-            temporary.replace(path)
+            checksum = fingerprint(temporary)["crc32"]
+            temporary.replace(folder / f"{number}-{checksum:08x}.parquet")
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -357,7 +390,7 @@ def ids(folder: Path) -> set[str]:
 
 
 def _journal(folder: Path) -> Iterator[dict[str, Any]]:
-    """What the journal has; the last line may be a part of one."""
+    """Return what the journal has; the last line may be a part of one."""
     path = folder / JOURNAL
     try:
         with open_file(path) as file:
@@ -366,9 +399,16 @@ def _journal(folder: Path) -> Iterator[dict[str, Any]]:
         return
     except OSError as error:
         raise ResultsError(f"cannot read {path}: {error.strerror}") from error
-    for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
+    *lines, rest = content.split(b"\n")
+    # A process that was killed leaves the beginning of a line, and nothing behind a whole one.
+    if rest and _record(rest[:-1]) is not None:
+        lines.append(rest)
+    for number, line in enumerate(lines, 1):
         try:
-            record = json.loads(line)
+            text = _record(line)
+            if text is None:
+                raise ValueError("its checksum differs")
+            record = json.loads(text)
             if not set(RECORD) <= set(record):
                 raise ValueError("it is no point")
             if isinstance(record["result"], dict):
@@ -380,6 +420,15 @@ def _journal(folder: Path) -> Iterator[dict[str, Any]]:
                 "again"
             ) from error
         yield record
+
+
+def _record(line: bytes) -> bytes | None:
+    """Return the text of a point, without its checksum; None if that is another text's."""
+    found = _CHECKSUM.match(line)
+    if found is None:
+        return None
+    text = b"{" + line[found.end() :]
+    return text if int(found[1]) == zlib.crc32(text) else None
 
 
 def _partition(design: str) -> str:
@@ -406,13 +455,36 @@ def _read(folder: Path, axes: Sequence[Axis], names: Sequence[str]) -> Any:
 
 
 def _parts(folder: Path) -> list[Path]:
+    """Return the files of Parquet, all of which are as they were written."""
     found = sorted((folder / POINTS).glob("design=*/*.parquet"))
     for path in found:
         try:
             check_file(path)
+            is_whole = _is_whole(path)
         except OSError as error:
             raise ResultsError(f"cannot read {path}: {error.strerror}") from error
+        if not is_whole:
+            raise ResultsError(
+                f"{path} is damaged: its name does not end in the checksum of its content. Remove "
+                "it, and the same command runs again the points that were in it, and no others"
+            )
     return found
+
+
+# The files that have been read and found whole: each with its size, and when it was written.
+_WHOLE: set[tuple[Path, int, int]] = set()
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file has the checksum that its name says."""
+    status = path.stat()
+    state = path.resolve(), status.st_size, status.st_mtime_ns
+    if state not in _WHOLE:
+        name = _PART.fullmatch(path.stem)
+        if name is None or int(name[2], 16) != fingerprint(path)["crc32"]:
+            return False
+        _WHOLE.add(state)
+    return True
 
 
 def _schema(axes: Sequence[Axis]) -> Any:

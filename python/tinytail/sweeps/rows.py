@@ -14,7 +14,7 @@ from tinytail.sweeps.axes import Axis, Type, type_of
 from tinytail.verdict.percentiles import LATENCIES, Kind, latency_of
 
 # Raised when a reader of an older dataset could misread a newer one.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)

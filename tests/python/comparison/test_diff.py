@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import random
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -313,15 +314,47 @@ def test_of_a_column_the_first_value_stands_for_all() -> None:
     ]
 
 
-@pytest.mark.parametrize("place", [lambda folder: folder / "a.json", lambda folder: folder])
-def test_the_exit_code_is_that_of_diff(
-    command: RunCommand, tmp_path: Path, place: Callable[[Path], Path]
+@pytest.mark.soak
+def test_a_bit_that_flips_in_a_folder_of_results_changes_no_figure(
+    command: RunCommand, tmp_path: Path
 ) -> None:
-    for name in ("a.json", "results.json"):
-        (tmp_path / name).write_text(json.dumps(kept(result())), "utf-8")
+    good, flipped = tmp_path / "good", tmp_path / "flipped"
+    run = ("compare", "base", "ttflash", "--device", "ttflash-small", "--workload", "randrw70-qd16")
+    assert command(*run, "--requests", "400", "--no-warm-up", "--out", str(good)).code == 0
+    explained = command("explain", str(good), "--slowest", "2").out
+    assert "slowest" in explained
+    drawn = random.Random(4)
+    codes = []
+    for _ in range(300 if SOAK else 20):
+        shutil.rmtree(flipped, ignore_errors=True)
+        shutil.copytree(good, flipped)
+        path = drawn.choice([path for path in flipped.rglob("*") if path.is_file()])
+        content = bytearray(path.read_bytes())
+        content[drawn.randrange(len(content))] ^= 1 << drawn.randrange(8)
+        path.write_bytes(content)
+        for words, wanted in [
+            (("diff", str(good), str(flipped)), "The same: 2 designs, event for event.\n"),
+            (
+                ("explain", str(flipped), "--slowest", "2"),
+                explained.replace(str(good), str(flipped)),
+            ),
+        ]:
+            found = command(*words)
+            codes.append(found.code)
+            if found.code == 0:
+                assert found.out == wanted, path
+            else:
+                assert found.code == 2
+                assert str(path) in found.err
+    assert codes.count(0) > 5
+    assert codes.count(2) > 5
+
+
+def test_the_exit_code_is_that_of_diff(command: RunCommand, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(kept(result())), "utf-8")
     other = tmp_path / "b.json"
     other.write_text(json.dumps(kept(result(scale=280.0, event_hash=OTHER_HASH))), "utf-8")
-    before = str(place(tmp_path))
+    before = str(tmp_path / "a.json")
     same = command("diff", before, str(tmp_path / "a.json"))
     assert (same.code, same.out) == (0, "The same: 1 design, event for event.\n")
     differs = command("diff", before, str(other))

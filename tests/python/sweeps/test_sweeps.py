@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
+import shutil
 import signal
+import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +20,8 @@ import pytest
 
 import tinytail
 from commands import RunCommand, start
+from soak import SOAK
+from tinytail.comparison.write_folder import manifest_checksum
 from tinytail.engine import catalog
 from tinytail.errors import ConfigError, OutputError, ResultsError, UsageError
 from tinytail.sweeps import cells, dataset, run
@@ -290,20 +296,30 @@ def test_what_is_no_dataset_is_not_written_into(tmp_path: Path) -> None:
         tinytail.sweep(AXES, **FIXED, out=tmp_path / "letter.txt" / "s")
 
 
+def changed(document: dict[str, Any], change: dict[str, Any]) -> str:
+    """Return what says that a sweep is another one, with the checksum that it has then."""
+    other = document | change
+    return json.dumps(other | {"crc32": manifest_checksum(other)})
+
+
 def test_a_dataset_of_another_build_is_refused(tmp_path: Path) -> None:
     tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")
     manifest = tmp_path / "s" / dataset.MANIFEST
     document = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps(document | {"build": "other"}))
+    manifest.write_text(changed(document, {"build": "other"}))
     with pytest.raises(UsageError, match="another build of tinytail"):
         tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")
     assert len(tinytail.read_sweep(tmp_path / "s")) == 8
     manifest.write_text(json.dumps(document | {"schema_version": 99}))
     with pytest.raises(ResultsError, match="its schema is version 99"):
         tinytail.read_sweep(tmp_path / "s")
-    manifest.write_text("{")
-    with pytest.raises(ResultsError, match="is damaged"):
-        tinytail.read_sweep(tmp_path / "s")
+    for text in ("{", json.dumps(document | {"seed": 5})):
+        manifest.write_text(text)
+        with pytest.raises(ResultsError, match="is damaged") as found:
+            tinytail.read_sweep(tmp_path / "s")
+        remedy = str(found.value).rpartition(": ")[2]
+        subprocess.run(remedy, shell=True, check=True)
+        assert json.loads(manifest.read_text()) == document
 
 
 def test_two_processes_do_not_add_to_one_dataset(tmp_path: Path) -> None:
@@ -371,7 +387,7 @@ def test_seeds_and_points_that_were_taken_away_count_no_more(tmp_path: Path) -> 
     assert {cell.runs for cell in one.cells("erases")} == {1}
     # The same rows twice, as a copied file leaves them.
     [part] = (out / "points" / "design=base").glob("*.parquet")
-    part.with_name("00009.parquet").write_bytes(part.read_bytes())
+    part.with_name(part.name.replace("00001", "00009")).write_bytes(part.read_bytes())
     assert tinytail.read_sweep(out).cells("erases") == one.cells("erases")
 
 
@@ -402,7 +418,8 @@ def test_of_throughput_more_is_better_at_a_front(swept: Path) -> None:
     ("damage", "said"),
     [
         (b"garbage\n", "journal.jsonl, line 1, is damaged: "),
-        (b"{}\n", "line 1, is damaged: it is no point. Without the line its point is run again"),
+        (b"{}\n", "line 1, is damaged: its checksum differs. Without the line its point is run"),
+        (b'{"crc32":2745614147,}\n', "line 1, is damaged: "),
         (b"[1]\n", "line 1, is damaged"),
         (b"\xff\x00\n", "line 1, is damaged"),
     ],
@@ -442,10 +459,12 @@ def test_a_damaged_manifest_is_told(tmp_path: Path, change: dict[str, Any], said
     out = tmp_path / "s"
     tinytail.sweep(AXES, **FIXED, out=out)
     manifest = out / dataset.MANIFEST
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | change))
+    for name in (dataset.MANIFEST, dataset.COPY):
+        (out / name).write_text(changed(json.loads(manifest.read_text()), change))
     with pytest.raises(ResultsError) as found:
         tinytail.read_sweep(out)
     assert said in str(found.value)
+    assert "runs all points again" in str(found.value)
 
 
 def test_an_axis_keeps_the_type_that_its_column_has(tmp_path: Path) -> None:
@@ -723,3 +742,49 @@ def test_a_sweep_is_also_the_columns_that_its_schema_says(swept: Path) -> None:
     assert found.to_arrow().column_names == wanted
     [part, *_] = (swept / "points").glob("design=base/*.parquet")
     assert "design" not in pyarrow.parquet.read_schema(part).names
+
+
+@pytest.mark.soak
+def test_a_bit_that_flips_changes_no_figure(tmp_path: Path) -> None:
+    """All files of a folder whose points are in Parquet, and of another of a killed process."""
+    ended, killed = tmp_path / "ended", tmp_path / "killed"
+    tinytail.sweep(AXES, **FIXED, out=ended)
+    shutil.copytree(ended, killed)
+    parts = sorted(killed.glob("points/*/*.parquet"))
+    for part in parts[1:]:
+        part.unlink()
+    made = plan(AXES, **FIXED)
+    with dataset.opened(made, str(killed), retry_failed=False) as (_, kept):
+        missing = [point for point in made if point.id not in kept.done()]
+        run.run_here(iter(missing), 1, kept.add, run.Tally(4, 0), None, print)
+        assert len(missing) == 4
+        journal = (killed / dataset.JOURNAL).read_bytes()
+    for part in killed.glob("points/*/*.parquet"):
+        if part not in parts[:1]:
+            part.unlink()
+    (killed / dataset.JOURNAL).write_bytes(journal)
+    drawn, refused = random.Random(3), []
+    flipped = tmp_path / "flipped"
+    for number in range(500 if SOAK else 60):
+        source = (ended, killed)[number % 2]
+        shutil.rmtree(flipped, ignore_errors=True)
+        shutil.copytree(source, flipped)
+        files = [path for path in flipped.rglob("*") if path.is_file() and path.stat().st_size]
+        path = drawn.choice(files)
+        content = bytearray(path.read_bytes())
+        # The end of a line is the rarest byte, and the one that a reader leans on.
+        is_end = path.name == dataset.JOURNAL and number % 3 == 0
+        content[-1 if is_end else drawn.randrange(len(content))] ^= 1 << drawn.randrange(8)
+        path.write_bytes(content)
+        try:
+            found = rows(tinytail.read_sweep(flipped))
+        except ResultsError as error:
+            refused.append(str(error))
+            # What goes on from there neither takes over what has changed nor removes it.
+            with pytest.raises(ResultsError, match=re.escape(str(path))):
+                tinytail.sweep(AXES, **FIXED, out=flipped)
+            assert path.read_bytes() == content
+            assert str(path) in refused[-1]
+        else:
+            assert found == rows(tinytail.read_sweep(source)), path
+    assert len(refused) > number / 2
