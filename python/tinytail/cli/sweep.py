@@ -17,7 +17,7 @@ from tinytail.inputs import conflicts
 from tinytail.inputs.libraries import require
 from tinytail.pictures import check_figures, drawing, write_figures
 from tinytail.sweeps import execute, read_sweep
-from tinytail.sweeps.cells import check_figure
+from tinytail.sweeps.cells import arranged, check_figure
 from tinytail.sweeps.file import read_plan
 from tinytail.sweeps.view import sweep_view
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
@@ -165,11 +165,11 @@ def show(
         wanted[name.strip()] = value.strip()
     check_figure(against)
     found = found.only(wanted)
-    name = figure or found.headline()
-    panels = found.panels(name, x=x, by=by)
+    name = check_figure(figure or found.headline())
+    arranged(found.axes, x, by)
     shown = show_results(
         output,
-        lambda: json_text(found.to_dict(name, panels)),
+        lambda: json_text(found.to_dict(name, found.panels(name, x=x, by=by))),
         lambda console: sweep_view(found, console.width, figure=name, x=x, by=by),
     )
     with drawing():
@@ -180,5 +180,6 @@ def show(
         if figures is not None:
             from tinytail.sweeps import pictures
 
+            panels = found.panels(name, x=x, by=by)
             write_figures(figures, pictures.draw(found, name, panels, against))
     return OK if shown else RUN_FAILED

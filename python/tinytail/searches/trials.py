@@ -147,7 +147,7 @@ class Optimizer:
             able = [place for place in every if self._can_run(place)]
             wanted = min(wanted, len(able))
             self._note_useless(able)
-        tally = Tally(wanted + len(self._goals.references), 0, "trials")
+        tally = Tally(wanted + len(self._goals.references), "trials")
         self._hold_against(tally)
         batch = max(BATCH_MIN, wanted // BATCHES_MAX)
         if able is not None and len(able) == wanted:
@@ -314,7 +314,7 @@ class Optimizer:
         tried = map(self._composition, ranked)
         beside = tuple(dict.fromkeys([*self._goals.references, *tried]))
         self._long = replace(self._long, beside=beside)
-        tally = Tally(len(self._goals.references) * self._long.seeds, 0, "confirmed")
+        tally = Tally(len(self._goals.references) * self._long.seeds, "confirmed")
         self._references = self._run_references(self._long, tally)
         seen = {each.hashes for each in self._references.values()}
         refuted: Counter[str] = Counter()

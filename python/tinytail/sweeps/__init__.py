@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Unpack
 
@@ -17,7 +17,7 @@ from tinytail.inputs import tables
 from tinytail.inputs.libraries import require
 from tinytail.sweeps.axes import AxisValues
 from tinytail.sweeps.dataset import opened
-from tinytail.sweeps.plan import SEEDS_MAX, Plan, plan
+from tinytail.sweeps.plan import SEEDS_MAX, Plan, Point, plan
 from tinytail.sweeps.result import Sweep, read_sweep
 from tinytail.sweeps.run import Tally, check_call, run_here
 
@@ -133,18 +133,39 @@ def execute(
         if jobs is not None:
             raise UsageError("jobs and cluster exclude each other: a cluster has its own workers")
     with opened(made, out, retry_failed=retry_failed) as (folder, dataset):
-        done = dataset.done()
-        before = sum(point.id in done for point in made) if done else 0
-        tally = Tally(len(made) - before, before)
-        missing = (point for point in made if point.id not in done)
+        tally = Tally(len(made))
+        missing = _Missing(made, dataset.done(), tally)
         if cluster is not None:
             from tinytail.sweeps.cluster import run_on_cluster
 
-            finished = run_on_cluster(missing, cluster, made, dataset.add, tally, progress, say)
+            finished = run_on_cluster(
+                iter(missing), cluster, made, dataset.add, tally, progress, say
+            )
         else:
             fit = made.fit(jobs)
             if fit.note is not None:
                 say(fit.note)
-            finished = run_here(missing, fit.jobs, dataset.add, tally, progress, say)
-        found = Sweep.of(folder, made, is_kept=out is not None)
+            finished = run_here(iter(missing), fit.jobs, dataset.add, tally, progress, say)
+        # What the plan was not asked for yet may be in the dataset.
+        without = missing.others if finished else frozenset[str]()
+        found = Sweep.of(folder, dataset.definition, without, is_kept=out is not None)
         return replace(found, partial=not finished)
+
+
+class _Missing:
+    """The points of a plan that a dataset does not have yet, which are found while they are run."""
+
+    def __init__(self, plan: Plan, done: Set[str], tally: Tally) -> None:
+        self._plan = plan
+        self._done = done
+        self._tally = tally
+        # Points of the dataset that the plan has not had so far.
+        self.others = set(done)
+
+    def __iter__(self) -> Iterator[Point]:
+        for point in self._plan:
+            self.others.discard(point.id)
+            if point.id in self._done:
+                self._tally.skip()
+            else:
+                yield point

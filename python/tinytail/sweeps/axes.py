@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice, product
 from typing import Any, Literal
@@ -38,11 +38,17 @@ class Axis:
             value of a file, such as `gc.write_points`.
         values: Its values, in their order.
         zipped: The axes whose values go with these.
+        type: The type of its column.
     """
 
     name: str
     values: tuple[Any, ...]
     zipped: tuple[Axis, ...] = ()
+    type: Type = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Once: whatever shows a sweep asks for it at each row.
+        object.__setattr__(self, "type", _type(self.values))
 
     @property
     def title(self) -> str:
@@ -250,9 +256,9 @@ def _zipped(axes: Mapping[str, Axis], given: Sequence[Sequence[str]]) -> list[tu
     return [names for names in groups if names]
 
 
-def type_of(axis: Axis) -> Type:
-    """The type of the column of an axis."""
-    kinds = {type(value) for value in axis.values}
+def _type(values: Iterable[Any]) -> Type:
+    """The type of a column of values."""
+    kinds = {type(value) for value in values}
     if kinds == {bool}:
         return "bool"
     if kinds == {int}:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import pairwise
 from statistics import fmean, stdev
 from typing import Any
 
 from tinytail.errors import UsageError, suggestion
-from tinytail.sweeps.axes import Axis, type_of
+from tinytail.inputs.libraries import library
+from tinytail.sweeps.axes import Axis
 from tinytail.sweeps.plan import is_of_workload
 from tinytail.sweeps.rows import FIGURES, shown
 from tinytail.verdict.percentiles import PERCENTILES
@@ -99,18 +100,52 @@ def cells(table: Any, varied: Sequence[Axis], figure: str) -> list[Cell]:
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in table.select(columns).to_pylist():
         groups.setdefault(tuple(key(axis, row[axis.name]) for axis in varied), []).append(row)
-    ordered = product(*(axis.values for axis in varied))
-    found = []
-    for values in ordered:
-        rows = groups.get(tuple(map(key, varied, values)))
-        if rows is not None:
-            found.append(cell(dict(zip(names, values, strict=True)), rows, figure))
+    at = _positions(varied, groups)
+    return [
+        cell(
+            {axis.name: axis.values[at] for axis, at in zip(varied, place, strict=True)},
+            groups[keys],
+            figure,
+        )
+        for place, keys in sorted(at.items())
+    ]
+
+
+def _positions(
+    axes: Sequence[Axis], found: Iterable[tuple[Any, ...]]
+) -> dict[tuple[int, ...], tuple[Any, ...]]:
+    """Values of axes, as `key` has them, by their positions; without those of no axis."""
+    known = [{key(axis, value): at for at, value in enumerate(axis.values)} for axis in axes]
+    places = (
+        (tuple(of.get(each, -1) for of, each in zip(known, keys, strict=True)), keys)
+        for keys in found
+    )
+    return {place: keys for place, keys in places if -1 not in place}
+
+
+def places_of(table: Any, groups: Sequence[Sequence[Axis]]) -> Any:
+    """Where the rows of a table lie in the grid of some axes, in the order of its combinations.
+
+    `groups` are the axes, zipped ones together. A row that has another value has no place.
+    """
+    pa = library("pyarrow", "a sweep")
+    compute = library("pyarrow.compute", "a sweep")
+    found = pa.chunked_array([pa.nulls(len(table), pa.int64()).fill_null(0)])
+    for group in groups:
+        first = None
+        for axis in group:
+            column = table[axis.name]
+            values = [shown(each) if axis.type == "string" else each for each in axis.values]
+            at = compute.index_in(column, value_set=pa.array(values, column.type))
+            at = at.cast(pa.int64())
+            first = at if first is None else compute.if_else(compute.equal(first, at), first, None)
+        found = compute.add(compute.multiply(found, len(group[0].values)), first)
     return found
 
 
 def key(axis: Axis, value: Any) -> Any:
     """A value as the dataset has it, where what has no type of its own is text."""
-    return shown(value) if type_of(axis) in ("string", "bool") else float(value)
+    return shown(value) if axis.type in ("string", "bool") else float(value)
 
 
 def cell(place: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], figure: str) -> Cell:
@@ -168,6 +203,11 @@ def _is_same(axis: Axis, value: Any, wanted: Any) -> bool:
         return False
 
 
+def first(axis: Axis, most: int | None) -> Axis:
+    """An axis with its first values; with all if `most` is None."""
+    return axis if most is None else _at(axis, range(min(most, len(axis.values))))
+
+
 def _at(axis: Axis, places: Sequence[int]) -> Axis:
     """An axis with some of its values, and those of the axes that go with it."""
     values = tuple(axis.values[place] for place in places)
@@ -188,6 +228,31 @@ def panels(
     Raises:
         UsageError: an axis that was not varied, or the same one twice.
     """
+    along, lines, rest = arranged(varied, x, by)
+    insides: dict[tuple[Any, ...], dict[tuple[Any, Any], Cell]] = {}
+    for cell in found:
+        line = key(lines, cell.place[lines.name]) if lines else ""
+        inside = insides.setdefault(tuple(key(axis, cell.place[axis.name]) for axis in rest), {})
+        inside[key(along, cell.place[along.name]), line] = cell
+    return [
+        Panel(
+            {axis.name: axis.values[at] for axis, at in zip(rest, place, strict=True)},
+            along,
+            lines,
+            insides[keys],
+        )
+        for place, keys in sorted(_positions(rest, insides).items())
+    ]
+
+
+def arranged(
+    varied: Sequence[Axis], x: str | None, by: str | None
+) -> tuple[Axis, Axis | None, list[Axis]]:
+    """The axis along each panel, that of its lines, and those of which each panel has one value.
+
+    Raises:
+        UsageError: as `panels`.
+    """
     named = {axis.name: axis for axis in varied}
     free = [axis for axis in varied if len(axis.values) > 1] or list(varied)[:1]
     for wanted in (x, by):
@@ -198,21 +263,7 @@ def panels(
     along = named[x] if x is not None else _longest(free, by)
     others = [axis for axis in free if axis is not along]
     lines = named[by] if by is not None else _lines(others)
-    rest = [axis for axis in varied if axis is not along and axis is not lines]
-    made = []
-    for values in product(*(axis.values for axis in rest)):
-        fixed = dict(zip((axis.name for axis in rest), values, strict=True))
-        inside = {
-            (
-                key(along, cell.place[along.name]),
-                key(lines, cell.place[lines.name]) if lines else "",
-            ): cell
-            for cell in found
-            if all(cell.place[name] == value for name, value in fixed.items())
-        }
-        if inside:
-            made.append(Panel(fixed, along, lines, inside))
-    return made
+    return along, lines, [axis for axis in varied if axis is not along and axis is not lines]
 
 
 def _longest(axes: Sequence[Axis], but: str | None) -> Axis:
@@ -231,7 +282,7 @@ def _lines(axes: Sequence[Axis]) -> Axis | None:
 
 def is_of_numbers(axis: Axis) -> bool:
     """Whether the values of an axis have places on a scale."""
-    return type_of(axis) in ("int64", "double")
+    return axis.type in ("int64", "double")
 
 
 def _cost(figure: str, mean: float) -> float:

@@ -17,8 +17,7 @@ import os
 import re
 import shlex
 import tempfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from io import FileIO
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tinytail.comparison.write_folder import fingerprint, manifest_checksum
+from tinytail.comparison.write_folder import checksum, fingerprint, manifest_checksum
 from tinytail.engine import native
 from tinytail.errors import OutputError, ResultsError, UsageError
 from tinytail.files import whole
@@ -185,6 +184,9 @@ class Dataset:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._check()
+            # What has changed is refused before half a line is removed.
+            for _ in _journal(self._folder):
+                pass
             self._open()
             text = json_text(self._definition.to_dict())
             for name in (MANIFEST, COPY):
@@ -227,12 +229,17 @@ class Dataset:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"another process adds to {self._folder}") from None
-        kept = ids(self._folder)
-        self._records = [each for each in _journal(self._folder) if each["point"] not in kept]
         self._journal.seek(0)
         content = self._journal.read()
         # A process that was killed may have left half a line.
-        self._journal.truncate(content.rfind(b"\n") + 1)
+        end = content.rfind(b"\n") + 1
+        self._journal.truncate(end)
+        self._records = _unwritten(self._folder)
+
+    @property
+    def definition(self) -> Definition:
+        """What the sweep is."""
+        return self._definition
 
     def done(self) -> set[str]:
         """The points that have ended."""
@@ -259,7 +266,7 @@ class Dataset:
         """
         assert self._journal is not None
         text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-        line = b'{"crc32":%d,' % zlib.crc32(text) + text[1:] + b"\n"
+        line = b'{"crc32":%d,' % checksum(text) + text[1:] + b"\n"
         at = self._journal.seek(0, os.SEEK_END)
         try:
             # Nothing is buffered: what a full disk refuses would be written again at the end.
@@ -348,6 +355,70 @@ def opened(plan: Plan, out: str | None, *, retry_failed: bool) -> Iterator[tuple
         yield folder, dataset
 
 
+class Rows:
+    """Rows of a table, in an order, whose columns are read when something asks for them.
+
+    A sweep may have a million rows of ninety columns, of which a table on a terminal needs six.
+    `read` gives columns of the table; `order` has the positions of the rows.
+    """
+
+    def __init__(self, read: Callable[[Sequence[str]], Any], names: Sequence[str], order: Any):
+        self._read = read
+        self.column_names = list(names)
+        self._order = order
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.select([name])[name]
+
+    def select(self, names: Sequence[str]) -> Any:
+        """The table of some columns."""
+        return self._read(names).take(self._order)
+
+    def at(self, positions: Any) -> Rows:
+        """The rows at some positions among these."""
+        return Rows(self._read, self.column_names, self._order.take(positions))
+
+
+class Files:
+    """The files of a dataset as they are now; rows that are added later are not among them."""
+
+    def __init__(self, folder: str | os.PathLike[str], axes: Sequence[Axis]) -> None:
+        """Finds the files, and reads the journal.
+
+        Raises:
+            UsageError: pyarrow is missing.
+            ResultsError: a file cannot be read.
+        """
+        self._pa = library("pyarrow", "a sweep")
+        self._folder = Path(folder)
+        self.schema = _schema(axes)
+        self._parts = _dataset(self._folder, self.schema)
+        rows = [row(each, axes) for each in _unwritten(self._folder)]
+        self._journal = self._pa.Table.from_pylist(rows, schema=self.schema)
+
+    def __len__(self) -> int:
+        parts = 0 if self._parts is None else self._parts.count_rows()
+        return int(parts) + len(self._journal)
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Some columns, with all rows.
+
+        Raises:
+            ResultsError: a file cannot be read.
+        """
+        journal = self._journal.select(list(names))
+        if self._parts is None:
+            return journal
+        try:
+            parts = self._parts.to_table(columns=list(names))
+        except (OSError, self._pa.ArrowInvalid) as error:
+            raise ResultsError(f"{self._folder}: {error}") from error
+        return self._pa.concat_tables([parts, journal])
+
+
 def read_table(
     folder: str | os.PathLike[str], axes: Sequence[Axis], names: Sequence[str] | None = None
 ) -> Any:
@@ -362,16 +433,15 @@ def read_table(
         UsageError: pyarrow is missing.
         ResultsError: a file cannot be read.
     """
-    pa = library("pyarrow", "a sweep")
-    schema = _schema(axes)
-    if names is not None:
-        schema = pa.schema([schema.field(name) for name in names])
-    table = _read(Path(folder), axes, schema.names)
-    found = [] if table is None else [table]
-    kept = ids(Path(folder)) if table is not None else set()
-    rows = [row(each, axes) for each in _journal(Path(folder)) if each["point"] not in kept]
-    found.append(pa.Table.from_pylist(rows, schema=schema))
-    return pa.concat_tables(found)
+    files = Files(folder, axes)
+    return files.read(files.schema.names if names is None else names)
+
+
+def _unwritten(folder: Path) -> list[dict[str, Any]]:
+    """The records of the journal that no file of Parquet has."""
+    found = list(_journal(folder))
+    kept = ids(folder) if found else set()
+    return [each for each in found if each["point"] not in kept]
 
 
 def ids(folder: Path) -> set[str]:
@@ -428,7 +498,7 @@ def _record(line: bytes) -> bytes | None:
     if found is None:
         return None
     text = b"{" + line[found.end() :]
-    return text if int(found[1]) == zlib.crc32(text) else None
+    return text if int(found[1]) == checksum(text) else None
 
 
 def _partition(design: str) -> str:
@@ -436,20 +506,18 @@ def _partition(design: str) -> str:
     return f"design={quote(design, safe='')}"
 
 
-def _read(folder: Path, axes: Sequence[Axis], names: Sequence[str]) -> Any:
-    """Columns of the files of Parquet; None if there are none."""
+def _dataset(folder: Path, schema: Any) -> Any:
+    """The files of Parquet as `pyarrow.dataset.Dataset`; None if there are none."""
     pa = library("pyarrow", "a sweep")
     dataset = library("pyarrow.dataset", "a sweep")
     paths = [str(path) for path in _parts(folder)]
     if not paths:
         return None
-    schema = _schema(axes)
     by_design = dataset.partitioning(pa.schema([schema.field("design")]), flavor="hive")
     try:
-        found = dataset.dataset(
+        return dataset.dataset(
             paths, schema=schema, partitioning=by_design, partition_base_dir=str(folder / POINTS)
         )
-        return found.to_table(columns=list(names))
     except (OSError, pa.ArrowInvalid) as error:
         raise ResultsError(f"{folder}: {error}") from error
 

@@ -24,7 +24,7 @@ from tinytail.files.schema import read_schema
 from tinytail.inputs import conflicts, pipes, policy_files, tables
 from tinytail.inputs.designs import designs_or_own, refuses
 from tinytail.policies.policy import plain
-from tinytail.sweeps.axes import Axis, Grid, grid, type_of
+from tinytail.sweeps.axes import Axis, Grid, grid
 
 SEEDS_MAX = 1000
 NAMED = ("design", "device", "workload")
@@ -278,7 +278,7 @@ class Plan:
     def fixed(self) -> dict[str, Any]:
         """What is the same for all points, by name, with a digest of each file that is read."""
         return {
-            "axes": {axis.name: type_of(axis) for axis in self.grid.axes},
+            "axes": {axis.name: axis.type for axis in self.grid.axes},
             "device": self.device,
             "workload": self.workload,
             "settings": sorted(self.settings),

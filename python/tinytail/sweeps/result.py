@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from tinytail import units
@@ -13,11 +12,9 @@ from tinytail.engine import arguments
 from tinytail.errors import UsageError
 from tinytail.inputs.libraries import library, require
 from tinytail.sweeps import cells
-from tinytail.sweeps.axes import Axis, Grid
+from tinytail.sweeps.axes import Axis
 from tinytail.sweeps.cells import Cell, Panel
-from tinytail.sweeps.dataset import Definition, read_definition, read_table
-from tinytail.sweeps.plan import Plan
-from tinytail.sweeps.rows import columns
+from tinytail.sweeps.dataset import Definition, Files, Rows, read_definition
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,47 +37,67 @@ class Sweep:
     seeds: int
     folder: str | None
     partial: bool
-    _table: Any
+    _table: Rows
 
     @classmethod
-    def of(cls, folder: str, plan: Plan, *, is_kept: bool) -> Sweep:
-        """The points of a sweep that was run."""
-        compute = library("pyarrow.compute", "a sweep")
-        pa = library("pyarrow", "a sweep")
-        table = read_table(folder, plan.grid.axes, _names(plan.grid, with_results=not is_kept))
-        wanted = pa.array([point.id for point in plan], pa.string())
-        table = table.filter(compute.is_in(table["point"], value_set=wanted))
-        return cls._made(table, Definition.of(plan), folder if is_kept else None)
+    def of(cls, folder: str, of: Definition, without: Set[str], *, is_kept: bool) -> Sweep:
+        """The points of a sweep that was run.
+
+        Args:
+            folder: the dataset.
+            of: what the sweep is.
+            without: points of the dataset that are none of the sweep's, such as those of a design
+                that bounds the addresses no more.
+            is_kept: whether the dataset stays; otherwise all of it is read.
+        """
+        files = Files(folder, of.grid.axes)
+        names = [name for name in files.schema.names if name != "result"]
+        if is_kept:
+            return cls._made(files.read, names, of, folder, without)
+        return cls._made(files.read(files.schema.names).select, files.schema.names, of, None, ())
 
     @classmethod
-    def _made(cls, table: Any, of: Definition, folder: str | None) -> Sweep:
+    def _made(
+        cls,
+        read: Callable[[Sequence[str]], Any],
+        names: Sequence[str],
+        of: Definition,
+        folder: str | None,
+        without: Iterable[str],
+    ) -> Sweep:
         """A sweep of those rows of a table that are its points, in their order.
 
         Of rows at the same place the last counts: a design that was added later may bound the
         addresses of the others, whose points were then run again. The short runs of a search are
         none of its points.
         """
-        found: dict[tuple[int, ...], int] = {}
-        groups = [_Places(group) for group in of.grid.groups]
+        compute = library("pyarrow.compute", "a sweep")
+        pa = library("pyarrow", "a sweep")
+        groups = [*of.grid.groups]
         if of.designs:
-            groups.append(_Places((Axis("design", of.designs),)))
-        groups.append(_Places((Axis("seed", tuple(range(of.seed, of.seed + of.seeds))),)))
+            groups.append((Axis("design", of.designs),))
+        groups.append((Axis("seed", tuple(range(of.seed, of.seed + of.seeds))),))
+        asked_for = {axis.name: None for group in groups for axis in group} | {"requests": None}
+        table = read(list(asked_for))
+        place = cells.places_of(table, groups)
+        kept = compute.is_valid(place)
         if all(axis.name != "requests" for axis in of.grid.axes):
-            compute = library("pyarrow.compute", "a sweep")
             asked, column = of.fixed.get("requests"), table["requests"]
             has_asked = compute.is_null(column) if asked is None else compute.equal(column, asked)
-            table = table.filter(has_asked)
-        columns = [each.positions(table) for each in groups]
-        for position, place in enumerate(zip(*columns, strict=True)):
-            if None not in place:
-                found[place] = position
-        pa = library("pyarrow", "a sweep")
-        order = pa.array([position for _, position in sorted(found.items())], pa.int64())
+            kept = compute.and_(kept, compute.fill_null(has_asked, fill_value=False))
+        if left_out := list(without):
+            of_others = compute.is_in(
+                read(["point"])["point"], value_set=pa.array(left_out, pa.string())
+            )
+            kept = compute.and_not(kept, of_others)
+        rows = pa.table({"place": place, "row": pa.array(range(len(table)), pa.int64())})
+        last = rows.filter(kept).group_by("place").aggregate([("row", "max")]).sort_by("place")
         expected = len(of.grid) * max(1, len(of.designs)) * of.seeds
         varied = of.grid.varied
         if of.designs:
             varied = (*varied, Axis("design", of.designs))
-        return cls(varied, of.seeds, folder, len(found) < expected, table.take(order))
+        order = last["row_max"].combine_chunks()
+        return cls(varied, of.seeds, folder, len(order) < expected, Rows(read, names, order))
 
     def __len__(self) -> int:
         return len(self._table)
@@ -121,11 +138,20 @@ class Sweep:
         Raises:
             UsageError: an axis that was not varied, or a value that it does not have.
         """
-        axes = cells.narrowed(self.axes, where)
-        kept = [_Places((axis,)).positions(self._table) for axis in axes]
-        mask = [None not in place for place in zip(*kept, strict=True)]
-        pa = library("pyarrow", "a sweep")
-        return replace(self, axes=axes, _table=self._table.filter(pa.array(mask, pa.bool_())))
+        return self.at(cells.narrowed(self.axes, where))
+
+    def at(self, axes: tuple[Axis, ...], mask: Any = True) -> Sweep:
+        """The points at values of axes that have fewer of them, of those that `mask` has."""
+        compute = library("pyarrow.compute", "a sweep")
+        place = cells.places_of(
+            self.to_rows([axis.name for axis in axes]), [(axis,) for axis in axes]
+        )
+        kept = compute.indices_nonzero(compute.and_(compute.is_valid(place), mask))
+        return replace(self, axes=axes, _table=self._table.at(kept))
+
+    def to_rows(self, names: Sequence[str]) -> Any:
+        """Some columns of the points as `pyarrow.Table`."""
+        return self._table.select(names)
 
     def panels(self, figure: str, *, x: str | None = None, by: str | None = None) -> list[Panel]:
         """A figure along two axes, for each combination of the others.
@@ -233,7 +259,7 @@ class Sweep:
 
     def to_arrow(self) -> Any:
         """The points as `pyarrow.Table`, a row for each; docs/guides/sweep.md has the columns."""
-        return self._table
+        return self._table.select(self._table.column_names)
 
     def to_polars(self) -> Any:
         """The points as `polars.DataFrame`.
@@ -241,7 +267,7 @@ class Sweep:
         Raises:
             UsageError: a library is missing.
         """
-        return library("polars", "to_polars").from_arrow(self._table)
+        return library("polars", "to_polars").from_arrow(self.to_arrow())
 
     def to_pandas(self) -> Any:
         """The points as `pandas.DataFrame`.
@@ -250,11 +276,11 @@ class Sweep:
             UsageError: a library is missing.
         """
         require("to_pandas", "pandas")
-        return self._table.to_pandas()
+        return self.to_arrow().to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The points for any library that takes Arrow's C stream, without a copy."""
-        return self._table.__arrow_c_stream__(requested_schema)
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
 def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
@@ -269,28 +295,6 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """
     name = arguments.name("folder", folder)
     definition = read_definition(name)
-    table = read_table(name, definition.grid.axes, _names(definition.grid, with_results=False))
-    return Sweep._made(table, definition, name)
-
-
-class _Places:
-    """Where the values of rows lie along zipped axes."""
-
-    def __init__(self, group: Sequence[Axis]) -> None:
-        self._axes = group
-        values = zip(*(map(partial(cells.key, axis), axis.values) for axis in group), strict=True)
-        self._at = {each: position for position, each in enumerate(values)}
-
-    def positions(self, table: Any) -> list[int | None]:
-        """The position of each row; None where it has other values."""
-        columns = [
-            [None if value is None else cells.key(axis, value) for value in column]
-            for axis in self._axes
-            for column in [table[axis.name].to_pylist()]
-        ]
-        return [self._at.get(place) for place in zip(*columns, strict=True)]
-
-
-def _names(grid: Grid, *, with_results: bool) -> list[str]:
-    """The columns that are read at once: whole results are large."""
-    return [column.name for column in columns(grid.axes) if with_results or column.name != "result"]
+    files = Files(name, definition.grid.axes)
+    names = [each for each in files.schema.names if each != "result"]
+    return Sweep._made(files.read, names, definition, name, ())

@@ -10,7 +10,7 @@ from typing import Any
 from tinytail.comparison.result import DesignResult
 from tinytail.comparison.run import why_stopped
 from tinytail.files import toml
-from tinytail.sweeps.axes import Axis, Type, type_of
+from tinytail.sweeps.axes import Axis, Type
 from tinytail.verdict.percentiles import LATENCIES, Kind, latency_of
 
 # Raised when a reader of an older dataset could misread a newer one.
@@ -90,7 +90,7 @@ def columns(axes: Sequence[Axis]) -> list[Column]:
     """The columns of a sweep with these axes."""
     named = {column.name for column in _WHAT_RUNS}
     varied = [
-        Column(axis.name, type_of(axis), "The value of the axis of this name.")
+        Column(axis.name, axis.type, "The value of the axis of this name.")
         for axis in axes
         if axis.name not in named
     ]
@@ -125,7 +125,7 @@ def row(record: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, Any]:
         if axis.name not in named:
             # A design that a search holds others against is at no combination.
             value = values.get(axis.name)
-            is_text = type_of(axis) == "string" and value is not None
+            is_text = axis.type == "string" and value is not None
             found[axis.name] = shown(value) if is_text else value
     return found
 

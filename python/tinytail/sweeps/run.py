@@ -77,20 +77,25 @@ def check_call(out: str | None, jobs: int | None, progress: ProgressCallback | N
 class Tally:
     """How many points are to be run, have ended and have failed.
 
-    `before` are those that had ended before; `name` is that of the line which says all this.
+    `name` is the name of the line which says all this.
     """
 
-    def __init__(self, total: int, before: int, name: str = "sweep") -> None:
+    def __init__(self, total: int, name: str = "sweep") -> None:
         self.ended = 0
         self.failed = 0
         self.total = total
-        self._before = before
+        self._before = 0
         self._name = name
 
     def count(self, record: Record) -> None:
         """Notes that a point has ended."""
         self.ended += 1
         self.failed += record["error"] is not None
+
+    def skip(self) -> None:
+        """Notes that a point had ended before."""
+        self.total -= 1
+        self._before += 1
 
     def progress(self, parts: float = 0.0) -> DesignProgress:
         """How far the sweep is; `parts` of points have been run that have not ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail import units
+from tinytail.inputs.libraries import library
+from tinytail.sweeps import cells
+from tinytail.sweeps.axes import Axis
 from tinytail.sweeps.cells import Cell, Panel
 from tinytail.sweeps.rows import shown
 from tinytail.terminal.table import list_table, wrapped
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from tinytail.sweeps.result import Sweep
 
 PANELS_MAX = 12
+# So many values of the axes of a table have a row or a column.
+ROWS_MAX = 100
+COLUMNS_MAX = 20
 ERRORS_MAX = 5
 
 
@@ -36,26 +43,54 @@ def sweep_view(
         UsageError: there is no such figure or axis.
     """
     figure = figure or sweep.headline()
-    panels = sweep.panels(figure, x=x, by=by)
+    along, lines, rest = cells.arranged(sweep.axes, x, by)
+    panels, count = _panels(sweep, figure, along, lines, rest)
     parts: list[RenderableType] = [*wrapped(Text(_head(sweep, figure)), width)]
-    for panel in panels[:PANELS_MAX]:
+    for panel in panels:
         parts.append(Text())
         if panel.title:
             parts += wrapped(Text(panel.title, "bold"), width)
         parts.append(_table(panel, figure, sweep.seeds))
-    if len(panels) > PANELS_MAX:
-        more = len(panels) - PANELS_MAX
-        parts += [
-            Text(),
-            Text(f"and {units.counted(more, 'more table')}; --where AXIS=VALUE shows one"),
-        ]
-    found = [cell for panel in panels for cell in panel.cells.values()]
-    notes = [*findings(found), *_adjusted(sweep), *errors(sweep)]
+    cut = [
+        f"{units.counted(len(axis.values) - most, 'more value')} of {axis.name}"
+        for axis, most in ((along, ROWS_MAX), (lines, COLUMNS_MAX))
+        if axis is not None and len(axis.values) > most
+    ]
+    cut += [units.counted(count - len(panels), "more table")] * (count > len(panels))
+    if cut:
+        parts += [Text(), *wrapped(Text(f"and {', '.join(cut)}; {_all_of(sweep)}"), width)]
+    notes = [*_findings(sweep), *_adjusted(sweep), *errors(sweep)]
     if notes:
         parts.append(Text())
     for note in notes:
         parts += wrapped(Text(note), width, indent=2)
     return Group(*parts)
+
+
+def _panels(
+    sweep: Sweep, figure: str, along: Axis, lines: Axis | None, rest: Sequence[Axis]
+) -> tuple[list[Panel], int]:
+    """The first panels, with their first rows and columns, and how many panels there are."""
+    compute = library("pyarrow.compute", "a sweep")
+    pa = library("pyarrow", "a sweep")
+    # Of no axis all rows are at one place.
+    rows = sweep.to_rows(["point", *(axis.name for axis in rest)])
+    place = cells.places_of(rows, [(axis,) for axis in rest])
+    places = sorted(compute.unique(place).to_pylist())
+    is_shown = compute.is_in(place, value_set=pa.array(places[:PANELS_MAX], pa.int64()))
+    bounds = {along.name: ROWS_MAX} | ({} if lines is None else {lines.name: COLUMNS_MAX})
+    axes = tuple(cells.first(axis, bounds.get(axis.name)) for axis in sweep.axes)
+    few = sweep.at(axes, is_shown)
+    by = None if lines is None else lines.name
+    return few.panels(figure, x=along.name, by=by), len(places)
+
+
+def _all_of(sweep: Sweep) -> str:
+    """How all of a sweep is seen, where a table has not all of it."""
+    if sweep.folder is None:
+        return "only() has the points of some values, cells() has all"
+    command = f"tinytail sweep show {shlex.quote(sweep.folder)}"
+    return f"all of it: `{command} --json -`; one value: `{command} --where AXIS=VALUE`"
 
 
 def _head(sweep: Sweep, figure: str) -> str:
@@ -103,7 +138,26 @@ def margin(cell: Cell) -> str:
 
 def findings(found: Sequence[Cell]) -> list[str]:
     """What the star at a figure means, if one has it."""
-    counts = Counter(code for cell in found for code in cell.findings)
+    return _stars(Counter(code for cell in found for code in cell.findings))
+
+
+def _findings(sweep: Sweep) -> list[str]:
+    """The same of all cells of a sweep, of which a table may have the first ones."""
+    pa = library("pyarrow", "a sweep")
+    compute = library("pyarrow.compute", "a sweep")
+    rows = sweep.to_rows([*(axis.name for axis in sweep.axes), "findings"])
+    place = cells.places_of(rows, [(axis,) for axis in sweep.axes])
+    codes = rows["findings"].combine_chunks()
+    of_code = place.take(compute.list_parent_indices(codes))
+    found = pa.table({"code": compute.list_flatten(codes), "place": of_code})
+    # The seeds of a cell count once.
+    each = found.group_by(["code", "place"], use_threads=False).aggregate([])
+    counts = Counter(each["code"].to_pylist())
+    del counts[cells.TOLD]
+    return _stars(counts)
+
+
+def _stars(counts: Counter[str]) -> list[str]:
     if not counts:
         return []
     listed = ", ".join(f"{code} ({units.count(number)})" for code, number in counts.most_common())
@@ -111,17 +165,19 @@ def findings(found: Sequence[Cell]) -> list[str]:
 
 
 def _adjusted(sweep: Sweep) -> list[str]:
-    adjusted = [bool(each) for each in sweep.to_arrow()["adjusted"].to_pylist()]
-    if not any(adjusted):
+    compute = library("pyarrow.compute", "a sweep")
+    lengths = compute.list_value_length(sweep.to_rows(["adjusted"])["adjusted"])
+    adjusted = compute.sum(compute.greater(lengths, 0)).as_py()
+    if not adjusted:
         return []
-    count = f"{units.count(sum(adjusted))} of {units.counted(len(adjusted), 'point')}"
+    count = f"{units.count(adjusted)} of {units.counted(len(sweep), 'point')}"
     return [f"something of the design follows the drive in {count}; the column adjusted says what"]
 
 
 def errors(sweep: Sweep) -> list[str]:
     """Why points failed, and how many did."""
-    found = [each for each in sweep.to_arrow()["error"].to_pylist() if each is not None]
-    counts = Counter(found).most_common()
+    found = sweep.to_rows(["error"])["error"].drop_null().value_counts().to_pylist()
+    counts = Counter({each["values"]: each["counts"] for each in found}).most_common()
     said = [f"{units.count(number)} failed: {message}" for message, number in counts[:ERRORS_MAX]]
     left = len(counts) - ERRORS_MAX
     return [*said, f"and {units.counted(left, 'more sort')} of errors"] if left > 0 else said

@@ -224,7 +224,7 @@ def test_a_client_takes_many_points_by_few_calls(
         instant,
         made,
         lambda record: kept.append(record["point"]),
-        Tally(len(made), 0),
+        Tally(len(made)),
         None,
         print,
     )
