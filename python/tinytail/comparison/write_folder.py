@@ -68,20 +68,25 @@ def folder_names(designs: Iterable[str]) -> dict[str, str]:
     return names
 
 
+def checksum(content: bytes) -> int:
+    """Return the checksum (CRC-32) of a text that is in memory."""
+    return zlib.crc32(content)
+
+
 def fingerprint(path: Path) -> dict[str, int]:
     """The size of a file and a checksum (CRC-32) of its content."""
-    checksum, size = 0, 0
+    crc32, size = 0, 0
     with open_file(path) as file:
         while chunk := file.read(CHUNK_BYTES):
-            checksum = zlib.crc32(chunk, checksum)
+            crc32 = zlib.crc32(chunk, crc32)
             size += len(chunk)
-    return {"bytes": size, "crc32": checksum}
+    return {"bytes": size, "crc32": crc32}
 
 
 def manifest_checksum(manifest: Mapping[str, Any]) -> int:
     """The checksum of all that a manifest says beside it."""
     said = {key: value for key, value in manifest.items() if key != "crc32"}
-    return zlib.crc32(json.dumps(said, sort_keys=True).encode())
+    return checksum(json.dumps(said, sort_keys=True).encode())
 
 
 def check_folder(given: str) -> None:
