@@ -531,7 +531,7 @@ impl Workload {
             }
             Requests::Synthetic(synthetic) => {
                 self.check_fits(context.logical_sectors)?;
-                synthetic.source(&Start { name: &self.name, seed, requests, queue: 0 }, context.mapped_sectors)?
+                synthetic.source(&Start { name: &self.name, seed, requests, queue: 0 }, context)?
             }
             Requests::Threads(_) => {
                 let streams = self.thread_streams(seed, context)?;
@@ -551,7 +551,7 @@ impl Workload {
         if let Requests::Synthetic(synthetic) = &self.requests {
             self.check_fits(context.logical_sectors)?;
             let start = Start { name: &self.name, seed, requests, queue: 0 };
-            return Ok(Streams { streams: vec![synthetic.stream(&start, context.mapped_sectors)?], requests: u64::MAX });
+            return Ok(Streams { streams: vec![synthetic.stream(&start, context)?], requests: u64::MAX });
         }
         if self.needs_drive() {
             return Ok(Streams { streams: self.thread_streams(seed, context)?, requests: requests.unwrap_or(u64::MAX) });
@@ -613,7 +613,7 @@ impl Workload {
         let stream = |(queue, (name, thread)): (u32, &(String, Synthetic))| {
             let name = format!("{}, thread {name}", self.name);
             let start = Start { name: &name, seed: seeds.bits(), requests: None, queue };
-            Ok(Stream { endless: some_end && !thread.ends(), ..thread.stream(&start, context.mapped_sectors)? })
+            Ok(Stream { endless: some_end && !thread.ends(), ..thread.stream(&start, context)? })
         };
         (0..).zip(threads).map(stream).collect()
     }

@@ -382,7 +382,11 @@ fn what_is_not_supported_is_refused_in_its_line() {
         ("filename=/dev/sda:/dev/sdb", "4: [job] `filename` is `/dev/sda:/dev/sdb`; allowed: one file"),
         ("size=2k", "4: [job] `size` is smaller than a block of 4096 bytes: the job has no I/O"),
         ("size=120%", "4: [job] `size` is `120%`; allowed: bytes"),
-        ("size=1000", "4: [job] `size` is `1000`; allowed: bytes, a multiple of 512"),
+        ("size=1000", "4: [job] `size` is smaller than a block of 4096 bytes: the job has no I/O"),
+        ("size=4k\nfilesize=1000", "5: [job] `filesize` is smaller than a block of 4096 bytes: the job has no I/O"),
+        ("size=9000p", "4: [job] `size` is `9000p`; allowed: bytes, up to 2^63, or a share of the drive like 20%"),
+        ("filesize=9000p", "4: [job] `filesize` is `9000p`; allowed: bytes, up to 2^63"),
+        ("rw=write:-8k\nsize=9120", "5: [job] `size` is `9120`; allowed: bytes, a multiple of 512 where a job goes backwards"),
         ("offset=10000p\nsize=1g", "4: [job] `offset` is `10000p`; allowed: bytes, a multiple of 512 up to 2^63"),
         ("offset=8191p\nsize=8191p", "5: [job] `size` and the offset reach beyond 2^63 bytes"),
         ("filesize=1m\noffset=1m", "4: [job] `filesize` ends before the offset"),
@@ -437,12 +441,17 @@ fn counts(text: &str) -> (usize, u64) {
     (arrivals.len(), arrivals.iter().map(|arrival| u64::from(arrival.command.sectors) * 512).sum())
 }
 
-/// What fio 3.33 made of these jobs on its null engine, where none of it is drawn.
+/// What fio 3.33 made of these jobs on a sparse file of 2 GiB, where none of it is drawn.
 #[test]
 fn counts_are_those_that_fio_had() {
     let plain = |options: &str| counts(&format!("[job]\ndirect=1\n{options}\n"));
     for (options, expected) in [
-        ("rw=read\nbs=4k\nsize=10k", (2, 8192)),
+        ("rw=read\nbs=4k\nsize=10k", (3, 12288)),
+        ("rw=write\nbs=4k\nsize=9120", (3, 12288)),
+        ("rw=read\nbs=64k\nsize=100k", (2, 131_072)),
+        ("rw=read\nbs=64k\nsize=100k\nfilesize=1m", (2, 131_072)),
+        ("rw=read\nbs=64k\nfilesize=100k", (2, 131_072)),
+        ("rw=randread\nbs=4k\nsize=8191", (1, 4096)),
         ("rw=randread\nbs=4k\nsize=10k\nnorandommap", (3, 12288)),
         ("rw=randread\nbs=4k\nsize=10k\nnorandommap\nio_size=13k", (4, 16384)),
         ("rw=randread\nbs=4k\nsize=10k\nnorandommap\nio_size=25k", (7, 28672)),
@@ -462,6 +471,37 @@ fn counts_are_those_that_fio_had() {
     let places = |options: &str| sectors(&requests(&format!("[job]\ndirect=1\nbs=4k\n{options}\n"), 100));
     assert_eq!(places("rw=read:-8k\nsize=20k"), [0, 24, 16, 8, 0]);
     assert_eq!(places("rw=read:4k\nsize=20k"), [0, 16, 32], "what is left has no place for another");
+    assert_eq!(places("rw=write\nsize=10k\ntime_based\nruntime=1")[..5], [0, 8, 16, 0, 8]);
+}
+
+#[test]
+fn the_last_sequential_request_ends_on_the_drive() {
+    let places = |options: &str| sectors(&requests(&format!("[job]\ndirect=1\nrw=read\nbs=4k\n{options}\n"), 100));
+    let end = DRIVE.logical_sectors;
+    // The last request has the sectors behind the range to the end of the drive, or one sector less.
+    let last = |offset_sectors: u64| places(&format!("size=4608\noffset={}", offset_sectors * 512));
+    assert_eq!(last(end - 16), [end - 16, end - 8]);
+    assert_eq!(last(end - 15), [end - 15]);
+    // A range that follows the data ends with them.
+    assert_eq!(places(&format!("offset={}", (DRIVE.mapped_sectors - 12) * 512)), [DRIVE.mapped_sectors - 12]);
+}
+
+#[test]
+fn options_of_newer_versions_are_known_where_they_change_nothing() {
+    let newer = "log_issue_time=1\nlog_window_value=1\nthinkcycles=0\nverify_write_sequence=0\nwrite_zone_remainder=0\nnum_range=1\nfdp=0\n\
+                 dataplacement=none\nreadfua=0\nwritefua=0\nno_completion_thinktime=0\nlog_alternate_epoch=0\nsqthread_poll=0\nramp_size=0\n\
+                 sprandom=0\npriohint=0\nend_syncfs=0\nss_interval=1\ncmdprio_hint=0";
+    assert_eq!(counts(&job(&format!("rw=randread\nbs=4k\nsize=1m\n{newer}"))), (256, 1 << 20));
+    for (options, expected) in [
+        ("thinkcycles=5", "the option `thinkcycles` of fio is not supported: give `thinktime`"),
+        ("data_placement=fdp", "the option `data_placement` of fio is not supported: the host gives no hints for placement"),
+        ("num_range=2", "the option `num_range` of fio is not supported: a trim has one range"),
+        ("ramp_size=1g", "the option `ramp_size` of fio is not supported: give `ramp_time`"),
+        ("writefua=1", "the option `writefua` of fio is not supported: a write has no way past"),
+    ] {
+        let message = refused(&job(options));
+        assert!(message.contains(expected), "{options}\n{message}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::Job;
 use super::values::{self, KiloBase};
 use crate::streams::Rest;
 use crate::synthetic::arrivals::{Arrivals, Law};
-use crate::synthetic::passes::{Mix, Order, Passes, Rates, Sizes};
+use crate::synthetic::passes::{Amount, Mix, Order, Passes, Rates, Sizes};
 use crate::synthetic::skew::Skew;
 use crate::synthetic::table::DAY_NS;
 use crate::synthetic::{Addresses, Blocks, Length, Offset, RATE_PER_S_MAX, Synthetic, Volume};
@@ -49,23 +49,17 @@ struct End {
     time_based: bool,
 }
 
-/// How much is read and written.
-#[derive(Clone, Copy)]
-enum Amount {
-    Bytes(u64),
-    /// Of the range.
-    Percent(u64),
-}
-
 /// The part of the drive that a job goes through: that of the first clone.
 struct Part {
     at: Length,
     step: Length,
     range: Option<Length>,
-    /// Where the range ends, if that does not depend on where it begins.
+    /// Where the range ends, in sectors, if that does not depend on where it begins.
     end: Option<u64>,
+    /// Bytes by which it ends before the end of its last sector.
+    cut: u64,
     /// How much of it a pass has at most.
-    pass: Option<Length>,
+    pass: Option<Amount>,
 }
 
 /// When requests are issued.
@@ -122,7 +116,7 @@ impl Job<'_> {
         // Any number tells its draws from those of others; the odd factor keeps small ones apart.
         let salt = seed?.map_or(0, |seed| seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let (bytes, pass) = match end.bytes {
-            Some(Amount::Percent(percent)) => (None, Some(Length::Percent(percent))),
+            Some(percent @ Amount::Percent(_)) => (None, Some(percent)),
             Some(Amount::Bytes(bytes)) => (Some(bytes), part.pass),
             None => (None, part.pass),
         };
@@ -132,6 +126,7 @@ impl Job<'_> {
             align,
             order,
             skew,
+            cut: part.cut,
             pass,
             bytes,
             requests: end.requests,
@@ -141,6 +136,11 @@ impl Job<'_> {
             repeats: repeats? && self.given("randseed").is_none(),
             rates: times.rates,
         };
+        let goes_back = matches!(passes.order, Order::Sequential { step } if step < 0);
+        if goes_back && part.cut > 0 {
+            let name = if part.end.is_some() { "filesize" } else { "size" };
+            faults.add(self.unlike(name, "bytes, a multiple of 512 where a job goes backwards"));
+        }
         let align_sectors = offset_align?.unwrap_or(least) / SECTOR;
         let (critical, start_ns) = (critical?, start_ns?.unwrap_or(0));
         let thread = |clone: u64| -> Result<Synthetic, ConfigError> {
@@ -319,19 +319,27 @@ impl Job<'_> {
 
     /// The part of the drive that the job goes through.
     fn part(&self) -> Result<Part, ConfigError> {
-        let length = |name| Ok::<_, ConfigError>(self.length(name)?.filter(|length| *length != Length::Sectors(0)));
         let none = Length::Sectors(0);
-        let (at, step) = (length("offset")?.unwrap_or(none), length("offset_increment")?.unwrap_or(none));
-        let size = length("size")?.filter(|length| *length != Length::Percent(0));
-        let Some(end) = self.multiple_of_sectors("filesize")?.filter(|bytes| *bytes > 0) else {
-            return Ok(Part { at, step, range: size, end: None, pass: None });
+        let (at, step) = (self.length("offset")?.unwrap_or(none), self.length("offset_increment")?.unwrap_or(none));
+        let size = self.size_or_share()?;
+        let cut = |bytes: u64| bytes.next_multiple_of(SECTOR) - bytes;
+        let Some(end) = self.bytes_below_limit("filesize")?.filter(|bytes| *bytes > 0) else {
+            let (range, cut) = match size {
+                Some(Amount::Bytes(bytes)) => (Some(Length::Sectors(bytes.div_ceil(SECTOR))), cut(bytes)),
+                Some(Amount::Percent(percent)) => (Some(Length::Percent(percent)), 0),
+                None => (None, 0),
+            };
+            return Ok(Part { at, step, range, end: None, cut, pass: None });
         };
-        for (name, length) in [("offset", Some(at)), ("offset_increment", Some(step)), ("size", size)] {
-            if matches!(length, Some(Length::Percent(_))) {
-                return Err(self.unlike(name, "bytes, beside `filesize`"));
-            }
+        let is_share = [
+            ("offset", matches!(at, Length::Percent(_))),
+            ("offset_increment", matches!(step, Length::Percent(_))),
+            ("size", matches!(size, Some(Amount::Percent(_)))),
+        ];
+        if let Some((name, _)) = is_share.into_iter().find(|(_, is_share)| *is_share) {
+            return Err(self.unlike(name, "bytes, beside `filesize`"));
         }
-        Ok(Part { at, step, range: None, end: Some(end / SECTOR), pass: size })
+        Ok(Part { at, step, range: None, end: Some(end.div_ceil(SECTOR)), cut: cut(end), pass: size })
     }
 
     /// The range of a clone.
@@ -346,7 +354,7 @@ impl Job<'_> {
         };
         if let Some(Length::Sectors(range)) = range {
             let used = (0..3).filter(|kind| passes.has(*kind)).map(|kind| passes.sizes[kind].least()).max().unwrap_or(SECTOR);
-            if range * SECTOR < used {
+            if range * SECTOR - part.cut < used {
                 return Err(self.fault(name, format_args!("is smaller than a block of {used} bytes: the job has no I/O")));
             }
             if at.is_some_and(|at| at.saturating_add(range) > SECTORS_MAX) {
@@ -354,6 +362,25 @@ impl Job<'_> {
             }
         }
         Ok(range)
+    }
+
+    /// How large the range is, if that is said.
+    fn size_or_share(&self) -> Result<Option<Amount>, ConfigError> {
+        let Some(given) = self.given("size") else { return Ok(None) };
+        if let Some(percent) = values::percent(given) {
+            return Ok(Some(Amount::Percent(percent)).filter(|_| percent > 0));
+        }
+        let bytes = values::number(given, self.kilo_base()?).filter(|bytes| bytes.div_ceil(SECTOR) <= SECTORS_MAX);
+        let bytes = bytes.ok_or_else(|| self.unlike("size", "bytes, up to 2^63, or a share of the drive like 20%"))?;
+        Ok(Some(Amount::Bytes(bytes)).filter(|_| bytes > 0))
+    }
+
+    /// A number of bytes up to 2^63.
+    fn bytes_below_limit(&self, name: &str) -> Result<Option<u64>, ConfigError> {
+        match self.count(name)? {
+            Some(bytes) if bytes.div_ceil(SECTOR) > SECTORS_MAX => Err(self.unlike(name, "bytes, up to 2^63")),
+            bytes => Ok(bytes),
+        }
     }
 
     /// A length in bytes or in percent of the drive.
@@ -599,11 +626,14 @@ fn generated(passes: &Passes, range: Option<Length>, size: u64) -> Option<Addres
         _ => return None,
     };
     // Passes over a range end within it, and draw again what they drew; a generator knows neither.
+    let is_sequential = matches!(addresses, Addresses::Sequential { .. });
     let is_whole = match (passes.bytes, range) {
-        _ if passes.time_based => true,
+        _ if passes.cut > 0 => false,
+        (_, None | Some(Length::Percent(_))) if passes.time_based => true,
+        (_, Some(Length::Sectors(sectors))) if passes.time_based => !is_sequential || (sectors * SECTOR).is_multiple_of(size),
         (Some(bytes), _) if once || bytes % size != 0 => false,
         (Some(_), None) => true,
-        (None, None | Some(Length::Percent(100))) => once || matches!(addresses, Addresses::Sequential { .. }),
+        (None, None | Some(Length::Percent(100))) => once || is_sequential,
         (_, Some(Length::Percent(_))) => true,
         (_, Some(Length::Sectors(sectors))) => (sectors * SECTOR).is_multiple_of(size),
     };

@@ -11,7 +11,7 @@ use crate::critical::CriticalWrites;
 use crate::error::WorkloadError;
 use crate::limit::{Between, LimitedSectors};
 use crate::random::{Chance, Random, Weighted};
-use crate::source::{Arrival, Source};
+use crate::source::{Arrival, Source, SourceContext};
 
 const SECTOR: u64 = SECTOR_BYTES as u64;
 
@@ -20,6 +20,8 @@ const SECTOR: u64 = SECTOR_BYTES as u64;
 struct Range {
     offset_sectors: u64,
     sectors: u64,
+    /// Where the drive ends; where its data end, for a range that follows them.
+    limit_sectors: u64,
     /// Whether it depends on the drive.
     adapts: bool,
 }
@@ -34,7 +36,8 @@ impl Range {
 }
 
 impl Synthetic {
-    fn range(&self, mapped_sectors: u64) -> Range {
+    fn range(&self, drive: &SourceContext) -> Range {
+        let mapped_sectors = drive.mapped_sectors;
         let offset_sectors = self.offset.sectors(mapped_sectors);
         let rest = mapped_sectors.saturating_sub(offset_sectors);
         let sectors = match self.range {
@@ -48,16 +51,21 @@ impl Synthetic {
             }
             Some(range) => range.sectors(mapped_sectors),
         };
-        Range { offset_sectors, sectors, adapts: self.end_sector().is_none() }
+        let limit_sectors = match self.range {
+            None | Some(Length::Percent(_)) => mapped_sectors,
+            Some(Length::Sectors(_)) => drive.logical_sectors,
+        };
+        Range { offset_sectors, sectors, limit_sectors, adapts: self.end_sector().is_none() }
     }
 
     /// Starts the requests.
-    pub(crate) fn source(&self, start: &Start<'_>, mapped_sectors: u64) -> Result<Box<dyn Source>, WorkloadError> {
-        let range = self.range(mapped_sectors);
+    pub(crate) fn source(&self, start: &Start<'_>, drive: &SourceContext) -> Result<Box<dyn Source>, WorkloadError> {
+        let range = self.range(drive);
         let source = match &self.passes {
             Some(passes) => {
                 let start = Start { seed: start.seed ^ self.salt, ..*start };
-                passes.source(&start, range.offset_sectors * SECTOR, range.sectors * SECTOR)?
+                let bytes = (range.sectors * SECTOR).saturating_sub(passes.cut);
+                passes.source(&start, range.offset_sectors * SECTOR, bytes, range.limit_sectors.saturating_mul(SECTOR))?
             }
             None => self.generator(start, range)?,
         };

@@ -16,6 +16,7 @@ mod zipf;
 use tinytail_core::units::{Ns, SECTOR_BYTES, TIME_MAX};
 
 use crate::error::WorkloadError;
+use crate::source::SourceContext;
 use crate::streams::{Pacing, Pulses, Rest, Stream, Timing};
 use crate::text;
 use arrivals::{Arrivals, Law};
@@ -310,7 +311,7 @@ impl Synthetic {
     pub(crate) fn request_count(&self) -> Option<u64> {
         if let Some(passes) = &self.passes {
             return passes.request_count(match self.range {
-                Some(Length::Sectors(sectors)) => Some(sectors * u64::from(SECTOR_BYTES)),
+                Some(Length::Sectors(sectors)) => Some(sectors * u64::from(SECTOR_BYTES) - passes.cut),
                 _ => None,
             });
         }
@@ -343,7 +344,7 @@ impl Synthetic {
     ///
     /// # Errors
     /// A range that does not hold its blocks.
-    pub(crate) fn stream(&self, start: &Start<'_>, mapped_sectors: u64) -> Result<Stream, WorkloadError> {
+    pub(crate) fn stream(&self, start: &Start<'_>, drive: &SourceContext) -> Result<Stream, WorkloadError> {
         let mut timing = Timing::default();
         if self.waits_for_drive() && !matches!(self.arrivals, Arrivals::Bursts { .. }) {
             // In plain open loop and in bursts the times of the requests say it all.
@@ -354,7 +355,7 @@ impl Synthetic {
         if let Arrivals::Closed { think_ns, .. } = self.arrivals {
             timing.think_ns = think_ns;
         }
-        Ok(Stream { source: self.source(start, mapped_sectors)?, pacing: self.pacing(), timing, endless: false })
+        Ok(Stream { source: self.source(start, drive)?, pacing: self.pacing(), timing, endless: false })
     }
 }
 

@@ -7,10 +7,10 @@
 use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
 
+use super::Start;
 use super::block_map::BlockMap;
 use super::generator::check_time;
 use super::skew::{Drawn, Skew, ZoneSize};
-use super::{Length, Start};
 use crate::error::WorkloadError;
 use crate::random::Random;
 use crate::source::{Arrival, Source};
@@ -30,8 +30,10 @@ pub(crate) struct Passes {
     pub(crate) align: [u64; 3],
     pub(crate) order: Order,
     pub(crate) skew: Skew,
+    /// Bytes by which the range ends before the end of its last sector.
+    pub(crate) cut: u64,
     /// How much of its range a pass has at most; all without it.
-    pub(crate) pass: Option<Length>,
+    pub(crate) pass: Option<Amount>,
     /// Goes on through its range until it has done so many bytes, whatever they are multiples of.
     pub(crate) bytes: Option<u64>,
     pub(crate) requests: Option<u64>,
@@ -45,6 +47,14 @@ pub(crate) struct Passes {
     pub(crate) repeats: bool,
     /// Where requests have times of their own: those of each kind that there is.
     pub(crate) rates: Option<Rates>,
+}
+
+/// How much is read, written and trimmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Amount {
+    Bytes(u64),
+    /// Of the range.
+    Percent(u64),
 }
 
 /// Which kinds of requests there are.
@@ -198,8 +208,8 @@ impl Passes {
     /// How much of a range a pass has.
     fn pass_bytes(&self, range: u64) -> u64 {
         match self.pass {
-            Some(Length::Sectors(sectors)) => range.min(sectors.saturating_mul(u64::from(SECTOR_BYTES))),
-            Some(Length::Percent(percent)) => (u128::from(range) * u128::from(percent) / 100) as u64,
+            Some(Amount::Bytes(bytes)) => range.min(bytes),
+            Some(Amount::Percent(percent)) => (u128::from(range) * u128::from(percent) / 100) as u64,
             None => range,
         }
     }
@@ -212,7 +222,8 @@ impl Passes {
         }
     }
 
-    /// How many requests it has, if that is known without drawing them.
+    /// How many requests it has in a range of so many bytes, if that is known without drawing them. The drive has room for a last
+    /// request that begins in the range and ends behind it.
     pub(crate) fn request_count(&self, range: Option<u64>) -> Option<u64> {
         if self.time_based {
             return None;
@@ -234,7 +245,11 @@ impl Passes {
             return limit;
         }
         let pass = self.pass_bytes(range);
-        let places = if draws_again { u64::MAX } else { range / size };
+        let places = match self.order {
+            Order::Sequential { .. } => range.div_ceil(*size),
+            Order::Random { .. } if draws_again => u64::MAX,
+            Order::Random { .. } => range / size,
+        };
         let all = self.bytes.unwrap_or(pass).saturating_mul(self.loops).div_ceil(*size).min(limit.unwrap_or(u64::MAX));
         let each = if self.ends_passes { self.pass_end(pass).div_ceil(*size).min(places) } else { places };
         let largest = self.sizes.iter().map(Sizes::most).max().unwrap_or(0);
@@ -260,8 +275,9 @@ impl Passes {
         }
     }
 
-    /// Starts the requests, in a range that begins at `offset` and has `range` bytes.
-    pub(super) fn source(&self, start: &Start<'_>, offset: u64, range: u64) -> Result<Box<dyn Source>, WorkloadError> {
+    /// Starts the requests, in a range that begins at `offset` and has `range` bytes. No request reaches beyond the byte `limit` of
+    /// the drive.
+    pub(super) fn source(&self, start: &Start<'_>, offset: u64, range: u64, limit: u64) -> Result<Box<dyn Source>, WorkloadError> {
         let refuse = |message: String| Err(WorkloadError::DoesNotFit { name: start.name.into(), message });
         let pass = self.pass_bytes(range);
         if pass < self.least() {
@@ -305,6 +321,7 @@ impl Passes {
             queue: start.queue,
             offset,
             range,
+            limit,
             pass,
             draws: Draws::new(seed),
             seed,
@@ -383,6 +400,8 @@ struct PassesSource {
     queue: u32,
     offset: u64,
     range: u64,
+    /// Where the drive ends, or the part of it that the job takes for the drive. In fio, the end of the file.
+    limit: u64,
     /// How much a pass has.
     pass: u64,
     seed: u64,
@@ -488,9 +507,10 @@ impl PassesSource {
                 return None;
             }
         };
-        let end = self.offset + self.range;
-        let size = self.passes.sizes[kind].draw(end - at, &mut self.draws.sizes[kind]);
-        let Some(mut size) = size.filter(|size| at + size <= end) else {
+        // Of several sizes, one is drawn that ends within the range. A request of one size may reach beyond.
+        let room = self.offset + self.range - at;
+        let size = self.passes.sizes[kind].draw(room, &mut self.draws.sizes[kind]);
+        let Some(mut size) = size.filter(|size| at + size <= self.limit) else {
             self.file_done = true;
             return None;
         };
@@ -571,13 +591,13 @@ impl PassesSource {
         (from_offset < self.range).then_some((self.offset + from_offset, is_sequential))
     }
 
-    /// The place behind the last one, from the beginning of the range.
+    /// The place behind the last one, from the beginning of the range. It may lie beyond the range.
     fn sequential(&mut self, kind: usize, step: i64) -> Option<u64> {
-        let (end, range_end) = (&mut self.places.end[kind], self.offset + self.range);
-        if *end >= range_end && self.passes.time_based {
+        let end = &mut self.places.end[kind];
+        if *end >= self.offset + self.range && self.passes.time_based {
             *end = self.offset;
         }
-        if *end >= range_end {
+        if *end >= self.limit {
             return None;
         }
         if *end == self.offset && self.offset > 0 && step < 0 {
@@ -587,7 +607,7 @@ impl PassesSource {
         let mut place = end.wrapping_sub(self.offset);
         if place > 0 && step != 0 {
             place = place.wrapping_add_signed(step);
-            if place >= range_end {
+            if place >= self.limit {
                 place = if step > 0 { self.offset } else { self.range.wrapping_add_signed(step) };
             }
         }
