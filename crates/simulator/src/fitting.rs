@@ -415,12 +415,12 @@ mod tests {
     }
 
     #[test]
-    fn parity_takes_its_share_where_it_leaves_too_little_and_says_how_much() {
+    fn parity_leaves_a_tenth_of_the_pages_spare_and_the_drive_says_how_much_it_holds() {
         let found = fits_on("modern-tlc-2t", &["base", "ttflash"]);
-        assert_eq!(found.iter().map(|fit| (fit.logical_bytes + 500_000_000) / 1_000_000_000).collect::<Vec<_>>(), [1920, 1680]);
+        assert_eq!(found.iter().map(|fit| (fit.logical_bytes + 500_000_000) / 1_000_000_000).collect::<Vec<_>>(), [1920, 1724]);
         let note = &found[1].adjusted[0];
-        assert_eq!((note.code.as_str(), note.used.as_f64()), ("parity_capacity", Some(1679.9940608)));
-        assert_eq!(note.message, "one page in 8 is parity: the drive holds 1680 GB under ttflash, and 1920 GB without parity");
+        assert_eq!((note.code.as_str(), note.used.as_f64()), ("parity_capacity", Some(1724.216000512)));
+        assert_eq!(note.message, "one page in 8 is parity: the drive holds 1724 GB under ttflash, and 1920 GB without parity");
         assert_eq!(found[0].adjusted.iter().find(|item| item.code == "parity_capacity"), None);
     }
 

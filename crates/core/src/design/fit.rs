@@ -145,24 +145,30 @@ impl Design {
         Some(Adjustment::new("padding", ["pairing", "wait_us"], wanted, 0, message))
     }
 
-    /// Parity takes its share of the capacity where it would leave less than a third of the drive's own spare space.
+    /// Parity takes spare space beyond a tenth of the pages, and the rest of its pages from the capacity.
     fn fit_parity(&mut self, device: &mut Device) -> Option<Adjustment> {
         self.place.prepare(device).ok()?;
         let width = self.place.stripes()?.width();
-        let without = device.logical_pages().div_ceil(device.geometry.planes().into()) as u32;
-        let spare = |held: u32| usable_pages(device).saturating_sub(held);
-        if spare(pages_held(self, device)) >= spare(without) / 3 {
+        let (usable, planes) = (usable_pages(device), device.geometry.planes());
+        let held_at_most = usable - (device.geometry.pages_per_plane() / 10).min(usable);
+        let without = device.logical_pages();
+        if pages_held(self, device) <= held_at_most {
             return None;
         }
         let gigabytes = |device: &Device| {
             let bytes = device.logical_pages() * u64::from(device.geometry.unit_bytes());
             if bytes < 100_000_000_000 { format!("{:.2} GB", bytes as f64 / 1e9) } else { format!("{:.0} GB", bytes as f64 / 1e9) }
         };
-        let (without, physical) = (device.logical_pages(), device.geometry.physical_pages());
+        let physical = device.geometry.physical_pages();
         let held_without = gigabytes(device);
         // In whole hundredths of a percent of the physical pages.
-        let share = (without * 10_000).div_ceil(physical) * u64::from(width - 1) / u64::from(width);
-        device.set_logical_pages(physical * share / 10_000);
+        let held = without.max(u64::from(held_at_most) * u64::from(planes));
+        let share = (held * 10_000).div_ceil(physical) * u64::from(width - 1) / u64::from(width);
+        let held = physical * share / 10_000;
+        if held >= without {
+            return None;
+        }
+        device.set_logical_pages(held);
         let (held, name) = (gigabytes(device), &self.name);
         let message = format!("one page in {width} is parity: the drive holds {held} under {name}, and {held_without} without parity");
         let (wanted, used) = (device.gigabytes(without), device.host.capacity_gb);

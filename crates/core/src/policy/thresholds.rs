@@ -86,19 +86,19 @@ impl Room {
         f64::from(pages) * 100.0 / f64::from(self.plane)
     }
 
-    /// Whether a drive can stay at a threshold: what one victim frees must fit beside it, or its blocks would hold nothing stale.
-    pub fn holds(&self, soft: u32) -> bool {
-        soft.saturating_add(self.block) <= self.spare
-    }
-
-    /// The thresholds that this drive has room for: those that are wanted, if it can stay at them; else a third and a sixth of the
-    /// spare space. GC is never urgent later than it must be. Equal ones stay equal, those that contradict each other as they are.
+    /// The thresholds that this drive uses. The wanted ones are used where the space beyond them, for stale pages, is at least two
+    /// thirds of the upper one, and a block. With less spare space the upper one falls page by page, but not below a third of
+    /// the spare space. So more spare space never leaves less for stale pages. The urgent one keeps its share of the upper one,
+    /// or half of it where its share is less. GC is never urgent later than it must be. Thresholds that contradict each other stay.
     pub fn fit(&self, wanted: Thresholds) -> Thresholds {
         if wanted.hard > wanted.soft {
             return wanted;
         }
-        let Thresholds { soft, hard } =
-            if self.holds(wanted.soft) { wanted } else { Thresholds { soft: self.spare / 3, hard: wanted.hard.min(self.spare / 6) } };
+        let two_thirds = |pages: u32| pages - pages / 3;
+        let stale = two_thirds(wanted.soft).max(self.block).min(two_thirds(self.spare));
+        let soft = wanted.soft.min(self.spare - stale);
+        let share = u64::from(soft) * u64::from(wanted.hard) / u64::from(wanted.soft.max(1));
+        let hard = wanted.hard.min((share as u32).max(soft / 2));
         if wanted.hard == wanted.soft {
             let both = soft.max(self.least);
             return Thresholds { soft: both, hard: both };
@@ -123,5 +123,47 @@ impl Threshold {
     /// Puts another in the place of the one that was asked for.
     pub(crate) fn replace<T: Copy + Into<Value>>(key: &'static str, threshold: &mut T, used: T) -> Self {
         Self { key, wanted: std::mem::replace(threshold, used).into(), used: used.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A drive with so many spare pages in a plane of 4096, in blocks of 64, that needs no least.
+    fn fit(spare: u32, wanted: Thresholds) -> Thresholds {
+        Room { plane: 4096, block: 64, spare, least: 0 }.fit(wanted)
+    }
+
+    #[test]
+    fn thresholds_fall_where_less_than_two_thirds_of_the_upper_one_are_left_for_stale_pages() {
+        let wanted = Thresholds { soft: 1229, hard: 410 };
+        for (spare, soft, hard) in
+            [(2049, 1229, 410), (2048, 1228, 410), (1640, 820, 410), (1500, 680, 340), (1229, 409, 204), (900, 300, 150)]
+        {
+            assert_eq!(fit(spare, wanted), Thresholds { soft, hard }, "{spare}");
+        }
+    }
+
+    #[test]
+    fn a_threshold_below_a_block_leaves_a_block_for_stale_pages() {
+        let wanted = Thresholds { soft: 40, hard: 30 };
+        for (spare, soft, hard) in [(104, 40, 30), (103, 39, 29), (97, 33, 24), (96, 32, 24), (60, 20, 15)] {
+            assert_eq!(fit(spare, wanted), Thresholds { soft, hard }, "{spare}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn more_spare_space_lowers_no_threshold_and_leaves_no_less_for_stale_pages(
+            spare in 3..4096u32, more in 0..200u32, soft in 1..3000u32, hard_percent in 0..=100u32
+        ) {
+            let wanted = Thresholds { soft, hard: soft * hard_percent / 100 };
+            let (before, after) = (fit(spare, wanted), fit(spare + more, wanted));
+            prop_assert!(before.soft <= after.soft && before.hard <= after.hard, "{before:?}, {after:?}");
+            prop_assert!(spare - before.soft <= spare + more - after.soft, "{before:?}, {after:?}");
+            prop_assert!(before.hard < before.soft || wanted.hard == wanted.soft, "{before:?}");
+        }
     }
 }
