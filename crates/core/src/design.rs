@@ -114,6 +114,8 @@ macro_rules! design {
             pub rows: Vec<Row>,
             /// The files that it was composed of, for messages.
             pub(crate) files: Vec<Document>,
+            /// The policies from files and from a running program that it names.
+            pub policies: Vec<outside::Entry>,
         }
 
         const INTERFACES: &[Interface] = &[
@@ -150,6 +152,7 @@ macro_rules! design {
                     start: Start::default(),
                     rows,
                     files,
+                    policies: Vec::new(),
                 }
             }
 
@@ -394,7 +397,9 @@ impl Design {
                 merged.section_mut(section, &value.place).merge(values);
             }
         }
-        outside::identify(&mut merged, &mut faults);
+        let mut policies = outside::identify(&mut merged, &mut faults);
+        let mut twin = twin.filter(|_| merged.get("gc_trigger").and_then(Value::section).and_then(policy) == Some(NEVER));
+        policies.extend(twin.iter_mut().flat_map(|twin| outside::identify(twin, &mut faults)));
         faults.result().map_err(placed)?;
         let rows = merged.rows();
         let place = FilePlace::new(name, 0);
@@ -409,12 +414,12 @@ impl Design {
             let remedy = "it needs at least one policy, such as { policy = \"greedy\" }";
             faults.push(Fault::new("victim", "chain", "is empty").remedy(remedy));
         }
-        let twin = twin.filter(|_| sections.as_ref().is_some_and(|sections| sections.gc_trigger.name() == NEVER));
         let twin = twin.and_then(|twin| decode(&twin, &place, "gc_trigger", &mut faults));
         faults.result().map_err(placed)?;
         let sections = sections.expect("what has no fault was decoded");
         let mut design = Self::of(name, summary, rows, documents.iter().map(|&document| document.clone()).collect(), sections);
         design.start.twin = twin;
+        design.policies = policies;
         Ok(design)
     }
 

@@ -20,7 +20,12 @@ thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
 }
 
-/// Does work that may ask policies, in this thread. If one fails, `stop` is called, and the fault stands beside what the work
+/// Whether this thread does work that may ask policies.
+pub fn is_watched() -> bool {
+    WATCH.with_borrow(Option::is_some)
+}
+
+/// Does work that may ask policies, in this thread. If one fails, `stop` is called, and the fault is returned with what the work
 /// returned.
 pub fn watched<T>(stop: impl Fn() + 'static, work: impl FnOnce() -> T) -> (T, Option<Fault>) {
     /// Puts back what was watched before, also when the work panics.
@@ -65,9 +70,11 @@ mod tests {
     fn the_first_fault_is_kept_and_the_work_is_asked_to_stop() {
         let stopped = Rc::new(Cell::new(0));
         let counter = Rc::clone(&stopped);
+        assert!(!is_watched());
         let (found, failed) = watched(
             move || counter.set(counter.get() + 1),
             || {
+                assert!(is_watched());
                 report(fault("first"));
                 report(fault("second"));
                 7

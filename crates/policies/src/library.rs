@@ -4,6 +4,7 @@ use crate::fault::Fault;
 use crate::outside::Answers;
 use crate::question::Question;
 use crate::view::{Scratch, View};
+use object::Object;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -93,10 +94,23 @@ pub fn function(file: &str, digest: &str, name: &str) -> Result<Function, String
     // SAFETY: the handle is of a library that stays open.
     let address = unsafe { libc::dlsym(handle as *mut c_void, symbol.as_ptr()) };
     if address.is_null() {
-        return Err(format!("it has no function `{name}` that others may call"));
+        return Err(without_function(name));
     }
     // SAFETY: what a design names as a policy is one.
     Ok(unsafe { std::mem::transmute::<*mut c_void, Function>(address) })
+}
+
+/// The refusal of a library that lacks a function.
+pub fn without_function(name: &str) -> String {
+    format!("it has no function `{name}` that others may call")
+}
+
+/// Whether a library has a function that others may call, read from its file without opening it. Nothing if the file can't be read so.
+pub fn has_function(library: &[u8], name: &str) -> Option<bool> {
+    let exports = object::File::parse(library).ok()?.exports().ok()?.collect::<Result<Vec<_>, _>>().ok()?;
+    // On a Mac each name of C begins with a low line.
+    let names = [name.to_owned(), format!("_{name}")];
+    Some(exports.iter().any(|export| names.iter().any(|name| export.name().name() == Some(name.as_bytes()))))
 }
 
 #[allow(unsafe_code)]

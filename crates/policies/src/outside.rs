@@ -5,6 +5,7 @@
 
 use crate::fault::{Fault, report};
 use crate::question::{Asked, Question};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tinytail_config::{ConfigError, Fault as ConfigFault, Faults};
 use tinytail_core::device::Device;
 use tinytail_core::flash::ask::{Candidate, Keep, Serve, Suspension};
@@ -14,6 +15,14 @@ use tinytail_core::policy::view::{BlockedRead, View};
 use tinytail_core::policy::{Combination, Gate, GcGate, GcTrigger, Order, ReadAnswer, ReadPlan, Suspend, Victim, Want};
 use tinytail_core::techniques::outside::Entry;
 use tinytail_core::units::Ns;
+
+/// Counts questions and answers of this program.
+static QUESTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// How many questions policies were asked, and how many they answered, together. Of one run it is odd while a question has no answer.
+pub fn questions() -> u64 {
+    QUESTIONS.load(Ordering::Relaxed)
+}
 
 /// Whatever answers questions.
 pub trait Answers: Send {
@@ -52,6 +61,16 @@ pub trait Answers: Send {
     }
 }
 
+/// A policy of which only the text of its file is known. Where nothing runs, it replaces the policy, so that no code of the file runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Described;
+
+impl Answers for Described {
+    fn answer(&mut self, _: &Question<'_>) -> Result<i64, Fault> {
+        Err(Fault { message: "was not loaded, and cannot answer".into(), cause: None })
+    }
+}
+
 /// Where a trigger's GC begins and ends, in percent of the pages of a plane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Levels {
@@ -83,7 +102,7 @@ pub struct Outside<A> {
 }
 
 impl<A: Answers> Outside<A> {
-    /// A policy of a section, as a design names it. A trigger has levels.
+    /// A policy of a section, as a design names it. A trigger has levels, unless only its code says which.
     pub fn new(section: &'static str, entry: &Entry, levels: Option<Levels>, answers: A) -> Self {
         let name = match &entry.file {
             Some(file) => format!("{} of {file}", entry.name),
@@ -112,7 +131,10 @@ impl<A: Answers> Outside<A> {
             return None;
         }
         let question = Question { view, asked };
-        let fault = match self.answers.answer(&question) {
+        QUESTIONS.fetch_add(1, Ordering::Relaxed);
+        let answer = self.answers.answer(&question);
+        QUESTIONS.fetch_add(1, Ordering::Relaxed);
+        let fault = match answer {
             Ok(answer) => match u64::try_from(answer).ok().and_then(meaning) {
                 Some(meant) => return Some(meant),
                 None => Fault { message: format!("answered {answer}; allowed: {}", asked.allowed()), cause: None },
@@ -225,10 +247,11 @@ impl<A: Answers> GcTrigger for Outside<A> {
     }
 
     fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
-        Some(("urgent_percent", self.pages[2]))
+        self.levels.map(|_| ("urgent_percent", self.pages[2]))
     }
 
     fn levels(&mut self) -> Option<CycleLevels> {
+        self.levels?;
         let [start, stop, _] = self.pages.map(StartLevel::PlanePages);
         Some(CycleLevels { start, stop })
     }

@@ -61,6 +61,18 @@ fn settings(words: Vec<String>) -> PyResult<Settings> {
     Settings::try_from(words).map_err(config_error)
 }
 
+/// The phases of a run, in words.
+const PHASES: [(Phase, &str); 8] = [
+    (Phase::Reading, "reading"),
+    (Phase::Ageing, "ageing"),
+    (Phase::Waiting, "waiting for an aged drive"),
+    (Phase::Loading, "loading"),
+    (Phase::Writing, "writing"),
+    (Phase::WarmingUp, "warming up"),
+    (Phase::Running, "running"),
+    (Phase::Serving, "serving"),
+];
+
 /// Progress and switch of a run.
 #[pyclass(frozen)]
 struct Control(Arc<Progress>);
@@ -81,20 +93,27 @@ impl Control {
     }
 
     fn phase(&self) -> &'static str {
-        match self.0.phase() {
-            Phase::Reading => "reading",
-            Phase::Ageing => "ageing",
-            Phase::Waiting => "waiting for an aged drive",
-            Phase::Loading => "loading",
-            Phase::Writing => "writing",
-            Phase::WarmingUp => "warming up",
-            Phase::Running => "running",
-            Phase::Serving => "serving",
-        }
+        let now = self.0.phase();
+        PHASES.iter().find(|(phase, _)| *phase == now).map_or("", |(_, name)| name)
     }
 
     fn cancel(&self) {
         self.0.cancel();
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// Shows how far a run in another process is.
+    fn show(&self, phase: &str, done: u64, total: u64) {
+        if let Some(&(phase, _)) = PHASES.iter().find(|(_, name)| *name == phase) {
+            if phase != self.0.phase() {
+                self.0.enter(phase, total);
+            }
+            self.0.set_total(total);
+            self.0.advance(done);
+        }
     }
 }
 
@@ -122,6 +141,16 @@ impl Shared {
     fn take_notes(&self, py: Python<'_>) -> Vec<String> {
         // A run may hold what this waits for, and wait for the interpreter itself.
         py.detach(|| self.0.take_notes())
+    }
+
+    /// The cache, if there is one: its folder and the bytes that may lie there.
+    fn cache(&self) -> Option<(PathBuf, u64)> {
+        self.0.cache().map(|cache| (cache.folder.clone(), cache.limit_bytes))
+    }
+
+    /// What a run in another process had to say, and the names in the cache of the states that it started from.
+    fn add(&self, py: Python<'_>, notes: Vec<String>, used: Vec<String>) {
+        py.detach(|| self.0.add(notes, used));
     }
 
     /// The names in the cache of the states that runs have started from since the last call.
@@ -220,6 +249,13 @@ fn designs() -> PyResult<String> {
 #[pyo3(signature = (name, given=vec![]))]
 fn design(name: &str, given: Vec<String>) -> PyResult<String> {
     json(&catalog::describe_design(name, &settings(given)?).map_err(config_error)?)
+}
+
+/// The policies of a design's own that run with it: the file of each, if it has one, and its name.
+#[pyfunction]
+fn policies_of(device: &str, design: &str, given: Vec<String>) -> PyResult<Vec<(Option<String>, String)>> {
+    let found = catalog::policies(device, design, &settings(given)?);
+    Ok(found.into_iter().map(|policy| (policy.file, policy.name)).collect())
 }
 
 #[pyfunction]
@@ -426,6 +462,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(design, module)?,
         wrap_pyfunction!(causes, module)?,
         wrap_pyfunction!(fits, module)?,
+        wrap_pyfunction!(policies_of, module)?,
         wrap_pyfunction!(workloads, module)?,
         wrap_pyfunction!(workload, module)?,
         wrap_pyfunction!(workload_check, module)?,
@@ -446,6 +483,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(bench_cases, module)?,
         wrap_pyfunction!(bench_case, module)?,
         wrap_pyfunction!(policies::policy_layout, module)?,
+        wrap_pyfunction!(policies::policy_questions, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -11,6 +11,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use tinytail_config::{ConfigError, Document, Fault, Faults, Row, did_you_mean};
 use tinytail_core::design::{self, Adjustment, Design, DesignKind, Header};
 use tinytail_core::device::{self, Device};
+use tinytail_core::techniques::outside::Entry;
 use tinytail_workload::read_text;
 
 static DEVICES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../devices");
@@ -206,6 +207,13 @@ pub fn design_for(device: &Device, composition: &str, settings: &Settings, overl
         design.start_as(self::design(&device.defaults.design)?);
     }
     Ok(design)
+}
+
+/// The policies of a design's own that run when a design runs on a device; none if the design is faulty, which its run says.
+pub fn policies(device: &str, composition: &str, settings: &Settings) -> Vec<Entry> {
+    let Ok(design) = design_with(composition, settings, None) else { return Vec::new() };
+    let start = design.lacks_trigger().then(|| self::design(&device_with(device, settings).ok()?.defaults.design).ok()).flatten();
+    design.policies.into_iter().chain(start.into_iter().flat_map(|start| start.policies)).collect()
 }
 
 /// A design by its composition, and the device that it is for: whatever of them has no room on the drive is adjusted, and named.

@@ -22,6 +22,9 @@ def check(file: str, /) -> int:
 
     A device whose values no known drive has is valid; each of them is told after a "!".
 
+    Policies from files that a design names are read, and none of their code runs. Only a run shows
+    all of their faults.
+
     Parameters
     ----------
     file

@@ -70,6 +70,8 @@ def designs(
 ) -> int:
     """List the designs and overlays, or show one, composed or not.
 
+    Policies from files are read, and none of their code runs.
+
     Parameters
     ----------
     name

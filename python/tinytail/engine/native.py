@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tinytail import _native
-from tinytail.engine import arguments
+from tinytail.engine import arguments, processes
 from tinytail.engine.cache import place as cache_place
 from tinytail.engine.options import ImageSpec, RunSpec, TraceOptions, Transform
 from tinytail.errors import RunError
@@ -122,6 +122,8 @@ def share(specs: Sequence[RunSpec], *, cache: bool = True) -> Shared:
 def run(spec: RunSpec, control: Control, shared: Shared | None = None) -> dict[str, Any]:
     """Runs one design, without the interpreter lock; returns the result document.
 
+    A design with policies from files runs in a process of its own.
+
     Args:
         spec: the run.
         control: its progress and its switch.
@@ -134,8 +136,22 @@ def run(spec: RunSpec, control: Control, shared: Shared | None = None) -> dict[s
         RunError: the run failed.
     """
     shared = share([spec]) if shared is None else shared
-    result: dict[str, Any] = json.loads(_native.run(json.dumps(spec.given()), control, shared))
+    given = spec.given()
+    policies = processes.policies_of_files(spec.device, spec.design, spec.settings)
+    if policies:
+        _seen_from_elsewhere(given)
+        text = processes.call("run", json.dumps(given), policies, control, shared)
+    else:
+        text = _native.run(json.dumps(given), control, shared)
+    result: dict[str, Any] = json.loads(text)
     return result
+
+
+def _seen_from_elsewhere(given: dict[str, Any]) -> None:
+    """Gives an open file of this process the name that it has in another one."""
+    if given.get("spooled"):
+        own = f"/proc/{os.getpid()}/fd/"
+        given["spooled"] = given["spooled"].replace("/proc/self/fd/", own)
 
 
 def image_create(spec: ImageSpec, control: Control) -> dict[str, Any]:
@@ -146,7 +162,13 @@ def image_create(spec: ImageSpec, control: Control) -> dict[str, Any]:
         WorkloadError: the workload cannot be read.
         RunError: the image cannot be written.
     """
-    info: dict[str, Any] = json.loads(_native.image_create(json.dumps(spec.given()), control))
+    document = json.dumps(spec.given())
+    policies = processes.policies_of_files(spec.device, spec.design, spec.settings)
+    if policies:
+        text = processes.call("image_create", document, policies, control)
+    else:
+        text = _native.image_create(document, control)
+    info: dict[str, Any] = json.loads(text)
     return info
 
 
@@ -170,15 +192,20 @@ def image_fits(path: str, device: str, design: str, settings: Sequence[str] = ()
     return bool(_native.image_fits(path, device, design, list(settings)))
 
 
-def serving(control: Control) -> Serving:
+def serving(spec: Mapping[str, Any], control: Control) -> Serving | processes.Serving:
     """A drive that can be served.
+
+    Args:
+        spec: what will be served.
+        control: its switch.
 
     Raises:
         RunError: the system is not Linux.
     """
     if not hasattr(_native, "Serving"):
         raise RunError("drives are served on Linux alone")
-    return _native.Serving(control)
+    policies = processes.policies_of_files(spec["device"], spec["design"], spec["settings"])
+    return processes.Serving(policies, control) if policies else _native.Serving(control)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +236,12 @@ def power_cut(
     """
     given = {"cuts": cuts, "seed": seed, "settings": list(settings)}
     spec = json.dumps(asdict(case) | given)
-    result: dict[str, Any] = json.loads(_native.power_cut(spec, control))
+    policies = processes.policies_of_files(case.device, case.design, settings)
+    if policies:
+        text = processes.call("power_cut", spec, policies, control)
+    else:
+        text = _native.power_cut(spec, control)
+    result: dict[str, Any] = json.loads(text)
     return result
 
 

@@ -18,8 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tinytail import _native
-from tinytail.engine import arguments, catalog
+from tinytail.engine import arguments, catalog, processes
 from tinytail.errors import UsageError, suggestion
 from tinytail.files import toml
 from tinytail.files.schema import read_schema
@@ -120,7 +119,7 @@ def put(name: str, text: str) -> str:
         raise UsageError(f"there is a file {name}: give the table another name")
     if _TEXTS.setdefault(name, text) != text:
         raise UsageError(f"there is a table {name} that says something else")
-    _native.set_text(name, text)
+    processes.set_text(name, text)
     return name
 
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from tinytail import _native
-from tinytail.errors import ConfigError, installation
+from tinytail.errors import ConfigError
 from tinytail.policies.answers import ask_at, suspend_at_boundary, suspend_now
+from tinytail.policies.given import check_compiled
 from tinytail.policies.policy import Policy
 
 # What is asked, as the fields of a view have it.
@@ -40,14 +40,7 @@ def compiled(policy: Policy, parameters: Mapping[str, Any]) -> int:
     Raises:
         ConfigError: Numba is missing, or cannot compile it; a parameter is no number.
     """
-    for key, value in parameters.items():
-        if not isinstance(value, bool | int | float):
-            raise ConfigError(f"`{key}` of {policy.name} is compiled and must be a number")
-    if find_spec("numba") is None:
-        raise ConfigError(
-            f"{policy.name} is compiled by numba, which is missing; to install: "
-            f"{installation('numba')}. Without compiled=True it runs in plain Python"
-        )
+    check_compiled(policy.name, parameters)
     # What is equal may differ in type, and compiles to something else.
     made = (policy.target, policy.interface, repr(sorted(parameters.items())))
     if made not in _COMPILED:

@@ -8,7 +8,7 @@ import linecache
 import pickle
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock
@@ -16,8 +16,9 @@ from types import ModuleType
 from typing import Any
 
 from tinytail.errors import ConfigError, suggestion
+from tinytail.policies.given import Accepted, accepted, check_parameters, levels_of
 from tinytail.policies.identity import text_digest
-from tinytail.policies.policy import ARGUMENTS, LEVELS, METHODS, Policy, held
+from tinytail.policies.policy import METHODS, Policy, held
 
 digest = text_digest
 
@@ -119,8 +120,11 @@ def load(
         if policy.interface != section:
             raise ConfigError(f"{name} is a policy of [{policy.interface}]")
         parameters = {**policy.parameters, **json.loads(parameters_json)}
-        levels = _levels(policy, parameters) if section == "gc_trigger" else None
-        _check_parameters(policy, parameters)
+        takes = _accepted(policy)
+        levels = None
+        if section == "gc_trigger":
+            levels = levels_of(policy.name, policy.levels, takes, parameters)
+        check_parameters(policy.name, takes, parameters)
         address = None
         if policy.compiled:
             from tinytail.policies.compiled import compiled
@@ -146,83 +150,38 @@ def _of_file(file: str, digest: str, text: str, name: str) -> Policy:
         sys.modules[module.__name__] = module
         try:
             exec(compile(text, file, "exec"), module.__dict__)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             del sys.modules[module.__name__]
-            line = _line(error, file)
-            raise ConfigError(f"{file}{line}: {type(error).__name__}: {error}") from error
+            raise ConfigError(f"{place(error, file)}: {type(error).__name__}: {error}") from error
         _MODULES[file, digest] = module
     found = getattr(module, name, None)
     if isinstance(found, Policy):
         return found
     known = [each for each, value in vars(module).items() if isinstance(value, Policy)]
-    if found is not None:
-        raise ConfigError(f"{file}: {name} is no policy: decorate it with @tinytail.policy(...)")
+    raise without(file, name, known, is_bound=found is not None)
+
+
+def without(file: str, name: str, known: Sequence[str], *, is_bound: bool) -> ConfigError:
+    """The refusal of a file that lacks a policy; `known` are those that it has."""
+    if is_bound:
+        return ConfigError(f"{file}: {name} is no policy: decorate it with @tinytail.policy(...)")
     if not known:
-        raise ConfigError(f"{file} has no policies: decorate them with @tinytail.policy(...)")
-    raise ConfigError(f"{file} has no policy {name}{suggestion(name, known)}")
+        return ConfigError(f"{file} has no policies: decorate them with @tinytail.policy(...)")
+    return ConfigError(f"{file} has no policy {name}{suggestion(name, known)}")
 
 
-def _line(error: Exception, file: str) -> str:
+def place(error: BaseException, file: str) -> str:
+    """The file of a policy, with the line in which an error arose."""
     if isinstance(error, SyntaxError) and error.filename == file:
-        return f":{error.lineno}"
+        return f"{file}:{error.lineno}"
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
-    return f":{frames[-1].lineno}" if frames else ""
+    return f"{file}:{frames[-1].lineno}" if frames else file
 
 
-def _levels(policy: Policy, parameters: dict[str, Any]) -> tuple[float, float, float]:
-    accepted = _accepted(policy)
-    given = dict(policy.levels)
-    for key in LEVELS:
-        if key in parameters:
-            given[key] = parameters[key] if key in accepted else parameters.pop(key)
-    for key in ("start_percent", "urgent_percent"):
-        if key not in given:
-            raise ConfigError(
-                f"{policy.name} does not say `{key}`, the erased pages of a plane below which GC "
-                f'{"starts" if key == LEVELS[0] else "is urgent"}: @tinytail.policy("gc_trigger", '
-                "start_percent=..., urgent_percent=...)"
-            )
-    for key, each in given.items():
-        if isinstance(each, bool) or not isinstance(each, int | float):
-            raise ConfigError(f"`{key}` of {policy.name} must be a number, not {each!r}")
-    start, urgent = float(given["start_percent"]), float(given["urgent_percent"])
-    return start, float(given.get("stop_percent", start)), urgent
-
-
-def _accepted(policy: Policy) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a policy beside what it is asked with."""
+def _accepted(policy: Policy) -> Accepted:
     try:
         signature = inspect.signature(policy.target)
     except (TypeError, ValueError):
         return {}
-    taken = list(signature.parameters.values())
-    if not inspect.isclass(policy.target):
-        count = len(ARGUMENTS[policy.interface])
-        if not _takes(signature, count):
-            asked = ", ".join(ARGUMENTS[policy.interface])
-            raise ConfigError(
-                f"{policy.name} must take {asked}, as the policies of {policy.interface} do"
-            )
-        taken = taken[count:]
-    return {each.name: each for each in taken if each.kind is not each.VAR_POSITIONAL}
-
-
-def _takes(signature: inspect.Signature, count: int) -> bool:
-    try:
-        signature.bind_partial(*range(count))
-    except TypeError:
-        return False
-    return True
-
-
-def _check_parameters(policy: Policy, parameters: Mapping[str, Any]) -> None:
-    accepted = _accepted(policy)
-    if any(each.kind is each.VAR_KEYWORD for each in accepted.values()):
-        return
-    for key in parameters:
-        if key not in accepted:
-            hint = suggestion(key, accepted) if accepted else "; it has none"
-            raise ConfigError(f"{policy.name} has no parameter `{key}`{hint}")
-    for key, each in accepted.items():
-        if each.default is each.empty and key not in parameters:
-            raise ConfigError(f"{policy.name} needs a value of its parameter `{key}`")
+    is_class = inspect.isclass(policy.target)
+    return accepted(policy.name, policy.interface, signature, is_class=is_class)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tinytail.engine import arguments, catalog, memory, native
+from tinytail.engine import arguments, catalog, memory, native, processes
 from tinytail.engine.answers import Served
 from tinytail.errors import UsageError
 from tinytail.files import whole
@@ -145,7 +145,7 @@ def serve(
     # What reads the summary at the end is imported before clients can come and take descriptors.
     importlib.import_module("msgspec")
     control = native.Control()
-    serving = native.serving(control)
+    serving = native.serving(spec, control)
     return read_as(Served, _wait(serving, control, json.dumps(spec), stop, watch))
 
 
@@ -197,7 +197,7 @@ def _command(spec: Mapping[str, Any]) -> str:
 
 
 def _wait(
-    serving: native.Serving,
+    serving: native.Serving | processes.Serving,
     control: native.Control,
     spec: str,
     stop: threading.Event | None,
@@ -238,7 +238,9 @@ def _wait(
     return document
 
 
-def _look(serving: native.Serving, control: native.Control, watch: Watch | None) -> None:
+def _look(
+    serving: native.Serving | processes.Serving, control: native.Control, watch: Watch | None
+) -> None:
     if watch is not None:
         found = serving.look()
         watch(control.phase(), None if found is None else json.loads(found))

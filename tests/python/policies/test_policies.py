@@ -421,7 +421,7 @@ def test_a_file_is_found_from_the_design_and_pinned(tmp_path: Path, command: Run
     [
         ("import tinytail\n", "greedy", {}, "has no policies"),
         ("def greedy(): ...\n", "greedy", {}, "greedy is no policy: decorate it"),
-        ("1 / 0\n", "greedy", {}, "mine.py:1: ZeroDivisionError"),
+        ("1 / 0\nfrom min import greedy\n", "greedy", {}, "mine.py:1: ZeroDivisionError"),
         ("def (\n", "greedy", {}, "mine.py:1: SyntaxError"),
         (None, "greedi", {}, 'has no policy greedi; did you mean "greedy"?'),
         (None, "greedy", {"weight": 1}, "greedy has no parameter `weight`; it has none"),

@@ -28,7 +28,7 @@ pub struct Entry {
     pub parameters: toml::Table,
 }
 
-/// Reads policies from files.
+/// Reads policies from files. A reader may give a stand-in that is described by the text of its file, where nothing will run.
 pub trait Reader: Send + Sync {
     /// A digest of a file.
     ///
@@ -122,19 +122,29 @@ pub(crate) fn from_file<'de, D: Deserializer<'de>, T: FromFile + ?Sized>(deseria
 }
 
 /// Notes in the entries of a composition where their files are, seen from here, and a digest of each: with them the composition
-/// says which policies it has.
-pub(crate) fn identify(table: &mut Table, faults: &mut Faults) {
-    if table.get("policy").and_then(Value::as_str) == Some(CUSTOM) {
-        identify_entry(table).into_iter().for_each(|fault| faults.push(fault));
-        return;
-    }
-    table.values_mut().for_each(|value| identify_value(value, faults));
+/// says which policies it has. Returns these policies, without their parameters.
+pub(crate) fn identify(table: &mut Table, faults: &mut Faults) -> Vec<Entry> {
+    let mut found = Vec::new();
+    identify_table(table, &mut found, faults);
+    found
 }
 
-fn identify_value(value: &mut Value, faults: &mut Faults) {
+fn identify_table(table: &mut Table, found: &mut Vec<Entry>, faults: &mut Faults) {
+    if table.get("policy").and_then(Value::as_str) == Some(CUSTOM) {
+        identify_entry(table).into_iter().for_each(|fault| faults.push(fault));
+        let text = |key: &str| table.get(key).and_then(Value::as_str).map(String::from);
+        let (file, object) = (text("file"), text("object"));
+        let name = text("name").or_else(|| object.clone()).unwrap_or_default();
+        found.push(Entry { file, object, name, digest: text("digest").unwrap_or_default(), parameters: toml::Table::new() });
+        return;
+    }
+    table.values_mut().for_each(|value| identify_value(value, found, faults));
+}
+
+fn identify_value(value: &mut Value, found: &mut Vec<Entry>, faults: &mut Faults) {
     match &mut value.data {
-        Data::Table(table) => identify(table, faults),
-        Data::List(values) => values.iter_mut().for_each(|value| identify_value(value, faults)),
+        Data::Table(table) => identify_table(table, found, faults),
+        Data::List(values) => values.iter_mut().for_each(|value| identify_value(value, found, faults)),
         Data::Plain(_) => {}
     }
 }

@@ -1,4 +1,6 @@
 //! Policies of a design's own: read from files by the package's `policies`, asked with views, ended by their faults.
+//!
+//! The code of a file runs only where work is watched for faults, which is to say in runs. Elsewhere its text describes it.
 
 use crate::errors::{RunError, json};
 use plain::Plain;
@@ -6,9 +8,9 @@ use pyo3::prelude::*;
 use std::path::Path;
 use tinytail_core::policy::{GcGate, GcTrigger, Order, ReadPlan, Suspend, Victim};
 use tinytail_core::techniques::outside::{Entry, Reader};
-use tinytail_policies::fault::{Fault, watched};
-use tinytail_policies::library::{Compiled, function};
-use tinytail_policies::outside::{Levels, Outside};
+use tinytail_policies::fault::{Fault, is_watched, watched};
+use tinytail_policies::library::{Compiled, function, has_function, without_function};
+use tinytail_policies::outside::{Described, Levels, Outside, questions};
 use tinytail_workload::{read_file, read_text};
 
 mod layout;
@@ -28,6 +30,7 @@ pub(crate) struct Files;
 enum Made {
     Plain(Plain),
     Compiled(Compiled),
+    Described,
 }
 
 fn is_python(file: &str) -> bool {
@@ -51,6 +54,7 @@ macro_rules! read {
             Ok(match made(section, &entry)? {
                 (Made::Plain(plain), levels) => Box::new(Outside::new(section, &entry, levels, plain)),
                 (Made::Compiled(compiled), levels) => Box::new(Outside::new(section, &entry, levels, compiled)),
+                (Made::Described, levels) => Box::new(Outside::new(section, &entry, levels, Described)),
             })
         }
     )+ };
@@ -80,17 +84,29 @@ fn made(section: &'static str, entry: &Entry) -> Result<(Made, Option<Levels>), 
         Some(file) if is_library(file) => of_library(section, file, entry),
         file => {
             let text = file.as_ref().map(|file| read_text(Path::new(file))).transpose().map_err(|error| error.to_string())?;
-            Python::attach(|py| of_python(py, section, entry, text).map_err(|error| said(py, &error)))
+            let read = if file.is_some() && !is_watched() { described } else { of_python };
+            Python::attach(|py| read(py, section, entry, text).map_err(|error| said(py, &error)))
         }
     }
+}
+
+/// Where GC starts, stops and is urgent, as the package says it.
+fn levels_of(levels: Option<(f64, f64, f64)>) -> Option<Levels> {
+    levels.map(|(start_percent, stop_percent, urgent_percent)| Levels { start_percent, stop_percent, urgent_percent })
+}
+
+/// A policy as the text of its file describes it.
+fn described(py: Python<'_>, section: &'static str, entry: &Entry, text: Option<String>) -> PyResult<(Made, Option<Levels>)> {
+    let arguments = (section, &entry.name, &entry.file, text, json(&entry.parameters)?);
+    let levels = py.import("tinytail.policies.describe")?.call_method1("describe", arguments)?.extract()?;
+    Ok((Made::Described, levels_of(levels)))
 }
 
 fn of_python(py: Python<'_>, section: &'static str, entry: &Entry, text: Option<String>) -> PyResult<(Made, Option<Levels>)> {
     let parameters = json(&entry.parameters)?;
     let arguments = (section, &entry.name, &entry.file, text, &entry.digest, parameters);
     let loaded = py.import("tinytail.policies.load")?.call_method1("load", arguments)?;
-    let levels: Option<(f64, f64, f64)> = loaded.getattr("levels")?.extract()?;
-    let levels = levels.map(|(start_percent, stop_percent, urgent_percent)| Levels { start_percent, stop_percent, urgent_percent });
+    let levels = levels_of(loaded.getattr("levels")?.extract()?);
     let address: Option<usize> = loaded.getattr("address")?.extract()?;
     let made = match address {
         None => Made::Plain(Plain::new(py, loaded.unbind())?),
@@ -121,9 +137,23 @@ fn of_library(section: &str, file: &str, entry: &Entry) -> Result<(Made, Option<
     if let Some(key) = given.keys().next() {
         return Err(format!("`{key}` is unknown; a library's policy has its numbers as `parameters = [...]`"));
     }
+    if !is_watched() {
+        let library = read_file(Path::new(file), "a library", LIBRARY_BYTES_MAX).map_err(|error| error.to_string())?;
+        // A file that is no library, or a part of one, fails when it is opened.
+        if has_function(&library, &entry.name) == Some(false) {
+            return Err(without_function(&entry.name));
+        }
+        return Ok((Made::Described, levels));
+    }
     // SAFETY: what a design names as a policy is one.
     let compiled = unsafe { Compiled::new(function(file, &entry.digest, &entry.name)?, parameters) };
     Ok((Made::Compiled(compiled), levels))
+}
+
+/// How many questions policies have been asked, and have answered: an odd number while one has no answer yet.
+#[pyfunction]
+pub(crate) fn policy_questions() -> u64 {
+    questions()
 }
 
 /// The error of a run whose policy failed, raised from what the policy raised.

@@ -102,6 +102,18 @@ impl Shared {
         std::mem::take(&mut self.state().used)
     }
 
+    /// Where aged drives are kept, if anywhere.
+    pub fn cache(&self) -> Option<&Cache> {
+        self.cache.as_ref()
+    }
+
+    /// Takes over what a run in another process had to say, and the names in the cache of the states that it started from.
+    pub fn add(&self, notes: Vec<String>, used: Vec<String>) {
+        notes.into_iter().for_each(|note| self.note(note));
+        let known = &mut self.state().used;
+        known.extend(used.into_iter().filter(|name| !known.contains(name)).collect::<Vec<_>>());
+    }
+
     /// Ages a drive that was just made, or gives it the state that another one has aged to. A run that is cancelled leaves the
     /// drive as far as it got.
     ///
