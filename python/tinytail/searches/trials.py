@@ -180,6 +180,7 @@ class Optimizer:
         Where it asks for what was tried or can't run, others are tried at random.
         """
         study, space = self._study()
+        pruned = library("optuna", "a search").trial.TrialState.PRUNED
         draw = random.Random(self._short.seed).randrange
         sizes = [len(group[0].values) for group in self._short.grid.groups]
         others = (tuple(map(draw, sizes)) for _ in range(DRAWS_MIN + QUESTIONS_MAX * wanted))
@@ -188,9 +189,12 @@ class Optimizer:
             for _ in range(batch):
                 each = study.ask(space)
                 place = tuple(each.params[name] for name in space)
-                # What is not told counts as under way, and the sampler keeps away from it.
-                if place not in self._trials and self._can_run(place):
-                    asked.setdefault(place, each)
+                if place not in self._trials and place not in asked and self._can_run(place):
+                    asked[place] = each
+                else:
+                    # The sampler keeps away from what was pruned, as from what is under way; but
+                    # while one is under way, each question looks through all that follow it.
+                    study.tell(each, state=pruned)
             for place in others:
                 if len(asked) >= batch:
                     break

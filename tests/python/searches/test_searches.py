@@ -111,6 +111,27 @@ def test_nothing_is_run_twice_whatever_the_goals(
     assert len(ran) == len(set(ran)) > before
 
 
+def test_no_trial_stays_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    optuna = pytest.importorskip("optuna")
+    under_way: list[int] = []
+    asked: list[Any] = []
+    ask = optuna.Study.ask
+
+    def counted(self: Any, *given: Any) -> Any:
+        running = self.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,))
+        under_way.append(len(running))
+        asked.append(ask(self, *given))
+        return asked[-1]
+
+    monkeypatch.setattr(optuna.Study, "ask", counted)
+    axes = {"ram.buffer_kib": list(range(64, 140, 4))}
+    found = search(axes=axes, least=["erases", "read.mean_us"], trials=18, confirm=1)
+    assert found.tried == 18
+    # Optuna asks again for what was tried: these trials end at once, the others with their batch.
+    assert len(asked) > 18
+    assert max(under_way) < 8
+
+
 def test_an_interrupted_search_goes_on_where_it_ended(command: RunCommand, tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text(
