@@ -16,7 +16,7 @@ from tinytail.files.whole import FileOutput
 from tinytail.inputs import conflicts
 from tinytail.inputs.libraries import require
 from tinytail.pictures import check_figures, drawing, write_figures
-from tinytail.sweeps import execute, read_sweep
+from tinytail.sweeps import Stopped, execute, read_sweep
 from tinytail.sweeps.cells import arranged, check_figure
 from tinytail.sweeps.file import read_plan
 from tinytail.sweeps.view import sweep_view
@@ -62,21 +62,23 @@ def run(
     """
     plan = read_plan(file)
     folder = folder_of(file, out)
-    with reporter(stderr()) as progress:
-        found = execute(
-            plan,
-            folder,
-            jobs=jobs,
-            cluster=cluster,
-            retry_failed=retry_failed,
-            progress=progress,
-            say=note,
-        )
+    try:
+        with reporter(stderr()) as progress:
+            found = execute(
+                plan,
+                folder,
+                jobs=jobs,
+                cluster=cluster,
+                retry_failed=retry_failed,
+                progress=progress,
+                say=note,
+                reads_interrupted=False,
+            )
+    except Stopped as stopped:
+        print_again(folder, stopped.ended, len(plan))
+        return INTERRUPTED
     console = stdout()
     console.print(sweep_view(found, console.width))
-    if found.partial:
-        print_again(folder, len(found), len(plan))
-        return INTERRUPTED
     console.print()
     console.print(f"`tinytail sweep show {folder}` shows more", soft_wrap=True, markup=False)
     return RUN_FAILED if found.failed else OK
@@ -102,7 +104,8 @@ def note(what: str) -> None:
 def print_again(folder: str, ended: int, points: int) -> None:
     """Says how an interrupted sweep goes on."""
     kept = f"{ended:,} of {units.counted(points, 'point')} in {folder}"
-    said = f"{kept}; the same command goes on from there"
+    shown = f"`tinytail sweep show {folder}` shows them"
+    said = f"{kept}; the same command goes on from there; {shown}"
     stderr().print(f"interrupted: {said}", soft_wrap=True, markup=False)
 
 

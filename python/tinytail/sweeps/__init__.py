@@ -19,12 +19,12 @@ from tinytail.sweeps.axes import AxisValues
 from tinytail.sweeps.dataset import opened
 from tinytail.sweeps.plan import SEEDS_MAX, Plan, Point, plan
 from tinytail.sweeps.result import Sweep, read_sweep
-from tinytail.sweeps.run import Tally, check_call, run_here
+from tinytail.sweeps.run import Stopped, Tally, check_call, run_here
 
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Sweep", "execute", "plan", "read_sweep", "sweep"]
+__all__ = ["Stopped", "Sweep", "execute", "plan", "read_sweep", "sweep"]
 
 
 def sweep(
@@ -120,8 +120,13 @@ def execute(
     retry_failed: bool = False,
     progress: ProgressCallback | None = None,
     say: Callable[[str], None] = warnings.warn,
+    reads_interrupted: bool = True,
 ) -> Sweep:
-    """Makes a sweep, whose interruption is part of what is returned; see `sweep`."""
+    """Makes a sweep, whose interruption is part of what is returned; see `sweep`.
+
+    Raises:
+        Stopped: Ctrl-C, unless `reads_interrupted`: to read what there is takes long.
+    """
     require("a sweep", "pyarrow")
     check_call(out, jobs, progress)
     if not (cluster is None or isinstance(cluster, str) or hasattr(cluster, "scheduler_info")):
@@ -134,7 +139,8 @@ def execute(
             raise UsageError("jobs and cluster exclude each other: a cluster has its own workers")
     with opened(made, out, retry_failed=retry_failed) as (folder, dataset):
         tally = Tally(len(made))
-        missing = _Missing(made, dataset.done(), tally)
+        done = dataset.done()
+        missing = _Missing(made, done, tally)
         if cluster is not None:
             from tinytail.sweeps.cluster import run_on_cluster
 
@@ -146,6 +152,8 @@ def execute(
             if fit.note is not None:
                 say(fit.note)
             finished = run_here(iter(missing), fit.jobs, dataset.add, tally, progress, say)
+        if not (finished or reads_interrupted):
+            raise Stopped(len(done) + tally.ended)
         # What the plan was not asked for yet may be in the dataset.
         without = missing.others if finished else frozenset[str]()
         found = Sweep.of(folder, dataset.definition, without, is_kept=out is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -18,8 +19,9 @@ from tinytail.sweeps.rows import came, failure
 
 Record = dict[str, Any]
 Keep = Callable[[Record], None]
-# What is new is told so many times at most where there are no bars.
+# Where there are no bars, what is new is told at so many steps, and after so long without a step.
 NEWS = 20
+NEWS_SECONDS = 10.0
 
 
 def run_point(
@@ -74,6 +76,14 @@ def check_call(out: str | None, jobs: int | None, progress: ProgressCallback | N
         raise UsageError(f"progress must be a function, not {progress!r}")
 
 
+class Stopped(KeyboardInterrupt):
+    """A sweep was interrupted. Its dataset holds `ended` points."""
+
+    def __init__(self, ended: int) -> None:
+        super().__init__("interrupted")
+        self.ended = ended
+
+
 class Tally:
     """How many points are to be run, have ended and have failed.
 
@@ -86,6 +96,8 @@ class Tally:
         self.total = total
         self._before = 0
         self._name = name
+        self._told = 0
+        self._told_at = time.monotonic()
 
     def count(self, record: Record) -> None:
         """Notes that a point has ended."""
@@ -103,11 +115,19 @@ class Tally:
         points = units.counted(self._before + self.total, "point")
         said = f"{ended:,} of {points}"
         detail = f"{said}, {self.failed:,} failed" if self.failed else said
-        step = max(1, self.total // NEWS)
-        told = self._before + self.ended // step * step if self.ended < self.total else ended
-        news = f"{told:,} of {points}"
+        news = f"{self._before + self._newest():,} of {points}"
         done = min(self.ended + parts, self.total)
         return DesignProgress(self._name, "running", "", done, self.total, detail, news)
+
+    def _newest(self) -> int:
+        """The number of points that is told where there are no bars."""
+        step, now = max(1, self.total // NEWS), time.monotonic()
+        steps = self.ended // step * step if self.ended < self.total else self.ended
+        is_late = now - self._told_at >= NEWS_SECONDS and self.ended > self._told
+        if steps > self._told or is_late:
+            self._told = self.ended if is_late else steps
+            self._told_at = now
+        return self._told
 
 
 class _Worker:

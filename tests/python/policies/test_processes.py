@@ -114,7 +114,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no C compiler")
     library = folder / "libends.so"
     # Unoptimised, so that the recursion is one.
-    words = [compiler, "-O0", "-w", "-shared", "-fPIC", "-o", library, folder / "ends.c"]
+    words: list[Any] = [compiler, "-O0", "-w", "-shared", "-fPIC", "-o", library, folder / "ends.c"]
     subprocess.run(words, check=True)
     # The first page is there, and its sections are not.
     (folder / "libcut.so").write_bytes(library.read_bytes()[:4096])
