@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ HEAD = 'name = "mine"\nkind = "overlay"\nsummary = "mine"\n[victim]\n'
 C = """
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -35,7 +37,12 @@ int64_t killed(const void *view) { (void)view; raise(SIGKILL); return 0; }
 int64_t exits(const void *view) { (void)view; exit(0); }
 int64_t exits_now(const void *view) { (void)view; _exit(7); }
 int64_t deep(const void *view) { volatile char all[64]; all[0] = 1; return deep(view) + all[0]; }
-int64_t no_return(const void *view) { (void)view; for (;;) sleep(1); }
+int64_t no_return(const void *view) {
+    (void)view;
+    const char *mark = getenv("ASKED");
+    if (mark) fclose(fopen(mark, "w"));
+    for (;;) sleep(1);
+}
 """
 PYTHON = """
 import ctypes
@@ -276,3 +283,39 @@ def test_a_signal_ends_a_command_whose_policy_does_not_answer(
     document = json.loads(file.read_text())
     assert [result["design"] for result in document["results"]] == ["base"]
     assert document["partial"]
+
+
+AGED = ("--device", "ttflash-small", "--state", "ageing=overwrite")
+COMMANDS = {
+    "sweep": ("sweep", "SWEEP"),
+    "verify": (
+        *("verify", "power-cut", "DESIGN", "--device", "ttflash-small", "--cuts", "4"),
+        *("--set", "state.ageing=overwrite"),
+    ),
+    "image": ("image", "create", "image", "--design", "DESIGN", *AGED),
+    "serve": ("serve", "--design", "DESIGN", "--nbd", "unix:socket", *AGED),
+    "certify": ("certify", "act", "DESIGN", *AGED),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_signal_ends_each_command_that_asks_policies(
+    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tmp_path / "asked"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASKED", str(asked))
+    policy = overlay(folder, "libends.so no_return")
+    (tmp_path / "sweep.toml").write_text(
+        f'device = "ttflash-small"\ndesigns = ["base+{policy}"]\nworkload = "hotcold-write"\n'
+        "requests = 2000\n[axes]\ngc.write_points = [1, 2]\n"
+    )
+    names = {"DESIGN": f"base+{policy}", "SWEEP": "sweep.toml"}
+    process = start(*(names.get(word, word) for word in COMMANDS[name]))
+    while not asked.exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "interrupted" in err
