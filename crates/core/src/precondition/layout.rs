@@ -256,11 +256,17 @@ impl Artist {
         // What was written last is valid but for a handful of pages.
         let valid = self.live - in_open.min(self.live);
         let (steady, victim_valid) = theory.solve(pages, closed, valid);
-        let counts = match steady {
+        let mut counts = match steady {
             Steady::Levels(levels) => self.counts_by_level(&levels, closed, valid),
             Steady::Survival(survival) => self.counts_by_age(survival, closed, valid),
             Steady::Random => self.counts_at_random(closed, valid),
         };
+        // The page that was programmed last is valid. A stale page there would have no logical page whose present copy is younger.
+        if open == 0
+            && let Some(youngest) = counts.iter().position(|&valid| valid > 0)
+        {
+            counts.swap(0, youngest);
+        }
         let amplification = 1.0 / (1.0 - victim_valid).max(1.0 / f64::from(pages));
         let written = f64::from(self.live) * (1.0 + f64::from(overwrite_percent) / 100.0 * amplification);
         let programs = (written as u64).max(u64::from(blocks * pages - erased_pages));
@@ -339,12 +345,6 @@ impl Artist {
             if sum == valid {
                 break;
             }
-        }
-        // The youngest page of a plane is valid, or its stale owner would have no younger copy.
-        if let Some((youngest @ 0, rest)) = counts.split_first_mut()
-            && let Some(other) = rest.iter_mut().find(|other| **other > 0)
-        {
-            (*youngest, *other) = (1, *other - 1);
         }
     }
 }
