@@ -299,6 +299,10 @@ pub struct StartingState {
     /// Length of a round of ageing to the steady state, in percent of the live pages; 100 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_percent: Option<u32>,
+    /// How often ageing writes the parity of the page that it overwrites, in percent, where pages form stripes. If not given, as often
+    /// as the run's workload does; without a workload always, as writes of single pages do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parity_percent: Option<u32>,
     /// All planes begin with as many erased pages as the one that has the fewest, instead of each at a moment of its own between two
     /// collections.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -309,6 +313,11 @@ impl StartingState {
     /// Length of a round of ageing to the steady state, in percent of the live pages.
     pub fn round_percent(&self) -> u32 {
         self.round_percent.unwrap_or(100)
+    }
+
+    /// How often ageing writes the parity of the page that it overwrites, in percent, where pages form stripes.
+    pub fn parity_percent(&self) -> u32 {
+        self.parity_percent.unwrap_or(100)
     }
 }
 

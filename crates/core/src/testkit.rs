@@ -87,6 +87,7 @@ pub fn tiny_device() -> Device {
             overwrite_percent: 0,
             ageing: AgeingMethod::Overwrite,
             round_percent: None,
+            parity_percent: None,
             level_planes: false,
         },
         errors: None,

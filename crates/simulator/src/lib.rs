@@ -13,6 +13,7 @@ pub mod image;
 pub mod kinds;
 pub mod measured_layout;
 pub mod outcome;
+mod parity;
 pub mod play;
 pub mod power;
 pub mod run;

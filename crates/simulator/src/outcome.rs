@@ -98,6 +98,10 @@ pub struct StateNote {
     pub victim_valid_percent: f64,
     /// Pages that ageing wrote; of a statistical layout, the live ones.
     pub aged_pages: u64,
+    /// How often ageing wrote the parity of a page that it overwrote, in percent. Missing where pages form no stripes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32", range(min = 1, max = 100))]
+    pub parity_percent: Option<u32>,
     /// A digest of what lies where, of the erases of each block and of the open blocks: equal ones mean equal states. Missing where
     /// the image of an older version does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -604,6 +608,7 @@ pub(crate) fn outcome<M: Measures>(
             free_pages_max: aged.free_pages_max,
             victim_valid_percent: f64::from(aged.victim_valid_permille) / 10.0,
             aged_pages: aged.written_pages,
+            parity_percent: drive.view().stripes().map(|_| device.state.parity_percent()),
             digest: (aged.digest != 0).then(|| format!("{:016x}", aged.digest)),
             rounds: aged.rounds.clone(),
             steady: aged.steady,

@@ -7,6 +7,7 @@ use crate::control::{Control, Phase, WRITE_STALL_S_MAX};
 use crate::crew::{AtWork, thread_cpu_seconds};
 use crate::image::Image;
 use crate::outcome::{Before, Figures, Outcome, Recorder, erased_pages, outcome, slots_proposed};
+use crate::parity::parity_percent;
 use crate::play::{ARRIVAL_MAX, Ending, play, play_for, play_streams};
 use crate::spec::{RunError, Spec, TimelineSpec};
 use crate::wear::erases_so_far;
@@ -91,6 +92,9 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
     let timeline = spec.timeline.as_ref().map(|timeline| open_timeline(timeline, &device)).transpose()?;
     addresses.check(&workload)?;
+    if image.is_none() && device.state.parity_percent.is_none() {
+        device.state.parity_percent = parity_percent(&device, &mut design, &workload, spec.seed, spec.requests, &addresses.context)?;
+    }
     let mapped = design.mapped_pages(&device);
     let footprint = footprint(&device, mapped, &workload, spec.seed, spec.requests, &addresses.context, control)?;
     adjusted.extend(design.fit_gc(&device, u64::from(mapped) + footprint.len() as u64));

@@ -485,6 +485,8 @@ class State:
         digest: A digest of what lies where, of the erases of each block and of the open blocks:
             equal ones mean equal states. Missing where the image of an older version does not say.
         image: The image that the run started from. Missing where it started from no image.
+        parity_percent: How often ageing wrote the parity of a page that it overwrote, in percent.
+            Missing where pages form no stripes.
         rounds: Write amplification of each round of ageing to the steady state. Missing for other
             ways of ageing.
         steady: Whether write amplification became steady. Missing for other ways of ageing.
@@ -500,6 +502,7 @@ class State:
     warm_up: str
     digest: str | None = None
     image: str | None = None
+    parity_percent: int | None = None
     rounds: tuple[float, ...] = ()
     steady: bool | None = None
 

@@ -29,7 +29,8 @@ impl Design {
             [VictimPolicy::DChoices(_) | VictimPolicy::Fifo(_), ..] | [VictimPolicy::LeastWorn(_)] => true,
             _ => self.collects_greedily(),
         };
-        if self.can_be_laid_out() { (!known).then_some("victim") } else { Some("place") }
+        // The pages of stripes are of two kinds: parity is written more often than data, unless whole stripes are.
+        if self.can_be_laid_out() && !matches!(self.place, PlacePolicy::Rain(_)) { (!known).then_some("victim") } else { Some("place") }
     }
 
     /// Whether it is known where pages may lie, without asking its policy for each.

@@ -61,6 +61,7 @@ impl Device {
             ("state", "live_percent", s.live_percent, 0, 100),
             ("state", "overwrite_percent", s.overwrite_percent, 0, 10_000),
             ("state", "round_percent", s.round_percent(), 1, 1000),
+            ("state", "parity_percent", s.parity_percent(), 1, 100),
         ] {
             faults.range(section, key, value, least, most);
         }

@@ -55,12 +55,16 @@ pub struct Aged {
 }
 
 /// The pages that ageing maps: those from 0 on, and those beyond that the workload touches. Where pages form stripes, each
-/// stripe from 0 on is followed by its parity, and those beyond have theirs among them.
+/// stripe from 0 on is followed by its parity, and those beyond have theirs behind them.
 #[derive(Clone, Copy)]
 pub(super) struct LivePages<'a> {
     pub(super) mapped: Lpn,
     pub(super) stripes: Option<&'a Stripes>,
     pub(super) beyond: &'a [Lpn],
+    /// How many of those beyond are the host's.
+    pub(super) beyond_of_host: u32,
+    /// How often the parity of a page that is overwritten is written too.
+    pub(super) parity_percent: u32,
 }
 
 impl<'a> LivePages<'a> {
@@ -103,10 +107,33 @@ impl<'a> LivePages<'a> {
         (0..ends).filter_map(move |inside| layout.page(index, inside)).filter(is_mapped)
     }
 
-    /// Random ones, without end.
+    /// Those that are the host's.
+    pub(super) fn of_host(self) -> u64 {
+        u64::from(self.mapped) + u64::from(self.beyond_of_host)
+    }
+
+    /// So many pages of the host, with the parity that is written along with them.
+    pub(super) fn with_parity(self, of_host: u64) -> u64 {
+        of_host + if self.stripes.is_some() { of_host * u64::from(self.parity_percent) / 100 } else { 0 }
+    }
+
+    /// Random pages of the host, without end, some of them followed by their parity.
     pub(super) fn at_random(self, seed: u64) -> impl FnMut() -> Lpn + Clone + use<'a> {
         let mut random = Pcg64Mcg::new(u128::from(seed) << 1 | 1 << 100);
-        move || self.get(bounded(random.next_u64(), self.count()))
+        let mut parity = None;
+        move || {
+            if let Some(parity) = parity.take() {
+                return parity;
+            }
+            let index = bounded(random.next_u64(), self.of_host());
+            let lpn = if index < self.mapped.into() { index as Lpn } else { self.beyond[(index - u64::from(self.mapped)) as usize] };
+            if let Some(stripes) = self.stripes
+                && (self.parity_percent == 100 || bounded(random.next_u64(), 100) < self.parity_percent.into())
+            {
+                parity = Some(stripes.parity(stripes.of(lpn)));
+            }
+            lpn
+        }
     }
 
     /// All of them, in order.

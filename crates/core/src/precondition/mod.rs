@@ -1,7 +1,7 @@
 //! Ageing: the state in which runs start, made in the tables alone, without time.
 //!
 //! The device's `[state]` says how. By writing: the live pages are written once in order, then overwritten at random, to a
-//! stated amount or until write amplification is steady, while the design's own victims are collected wherever its GC would begin.
+//! stated amount or until write amplification is steady, with their parity as often as the host's writes take it along, while the design's own victims are collected wherever its GC would begin.
 //! Or by a statistical layout: the state that those writes lead to is drawn from its theory. So a run begins as the drive
 //! would have been left by its own firmware, and nothing is owed or lent. TTFLASH, section 6 (pre-warmed drives).
 
@@ -44,13 +44,15 @@ where
         let (mapped, stripes) = (self.seen().mapped_pages(), self.seen().stripes().cloned());
         let mut beyond: Vec<Lpn> =
             footprint.iter().copied().filter(|&lpn| lpn >= mapped && u64::from(lpn) < device.logical_pages()).collect();
+        let beyond_of_host = beyond.len() as u32;
         if let Some(stripes) = &stripes {
             let mut touched: Vec<u32> = beyond.iter().map(|&lpn| stripes.of(lpn)).collect();
             touched.sort_unstable();
             touched.dedup();
             beyond.extend(touched.into_iter().map(|stripe| stripes.parity(stripe)));
         }
-        let live = LivePages { mapped, stripes: stripes.as_ref(), beyond: &beyond };
+        let parity_percent = device.state.parity_percent();
+        let live = LivePages { mapped, stripes: stripes.as_ref(), beyond: &beyond, beyond_of_host, parity_percent };
         self.seed(seed);
         // Nobody reads while a drive ages, so the oracle is given the outcome alone.
         let oracle = self.up.oracle.take();

@@ -6,6 +6,7 @@ use crate::ids::{NONE, Ppn};
 use crate::observe::NullObserver;
 use crate::policy::answers::Scope;
 use crate::precondition::common::*;
+use crate::stripes::Stripes;
 use crate::techniques::gc_trigger::never::Never;
 use crate::techniques::{GcTriggerPolicy, PlacePolicy};
 use crate::testkit::{over_provisioning, plain_design, tiny_device, with_victims};
@@ -26,7 +27,7 @@ fn drive(device: &Device, design: Design) -> Drive<NullObserver> {
 
 /// Write amplification over a further fifth of the live pages' number of random overwrites.
 fn next_fifth(drive: &mut Drive<NullObserver>) -> f64 {
-    let live = LivePages { mapped: drive.flash.device.mapped_pages(), stripes: None, beyond: &[] };
+    let live = LivePages { mapped: drive.flash.device.mapped_pages(), stripes: None, beyond: &[], beyond_of_host: 0, parity_percent: 100 };
     let writes = live.count() / 5;
     let moved = drive.overwrite_for_test(live, writes, 99);
     (writes + moved) as f64 / writes as f64
@@ -113,6 +114,35 @@ fn a_steady_state_without_a_theory_is_written_and_that_is_said() {
         device.state.ageing = AgeingMethod::Statistical;
         let adjusted = with_victims(plain_design(Scope::Plane), chain).fit_space(&mut device);
         assert_eq!(adjusted.first().and_then(|adjustment| adjustment.used.as_str()), used, "{chain}: {adjusted:?}");
+    }
+}
+
+#[test]
+fn overwrites_are_of_all_pages_of_the_host_and_take_parity_along_as_often_as_is_said() {
+    let device = device(4, 16, 16);
+    let stripes = Stripes::new(&device, 4);
+    let beyond = [40, 43, stripes.parity(13), stripes.parity(14)];
+    for parity_percent in [1, 33, 100] {
+        let live = LivePages { mapped: 30, stripes: Some(&stripes), beyond: &beyond, beyond_of_host: 2, parity_percent };
+        let mut draw = live.at_random(7);
+        let (mut drawn, mut parity, mut before) = (vec![0u32; 44], 0u32, NONE);
+        for _ in 0..live.with_parity(32_000) {
+            let lpn = draw();
+            if stripes.is_parity(lpn) {
+                assert_eq!(lpn, stripes.parity(stripes.of(before)), "it follows a page of its stripe");
+                parity += 1;
+            } else {
+                drawn[lpn as usize] += 1;
+            }
+            before = lpn;
+        }
+        let host: u32 = drawn.iter().sum();
+        assert!((parity * 100).abs_diff(host * parity_percent) < 100 * 500, "{parity} of {host}, {parity_percent} %");
+        for (lpn, &times) in drawn.iter().enumerate() {
+            let is_live = lpn < 30 || lpn == 40 || lpn == 43;
+            // A thousand each; five standard deviations.
+            assert!(if is_live { times.abs_diff(1000) < 160 } else { times == 0 }, "{lpn}: {times}");
+        }
     }
 }
 
@@ -206,7 +236,8 @@ impl Shape {
     }
 
     fn live(&self) -> LivePages<'_> {
-        LivePages { mapped: self.device.mapped_pages(), stripes: None, beyond: &self.beyond }
+        let beyond_of_host = self.beyond.len() as u32;
+        LivePages { mapped: self.device.mapped_pages(), stripes: None, beyond: &self.beyond, beyond_of_host, parity_percent: 100 }
     }
 }
 

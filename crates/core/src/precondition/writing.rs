@@ -69,8 +69,8 @@ where
         progress: Progress<'_>,
     ) -> Aged {
         let state = self.flash.device.state.clone();
-        let of_live = |percent: u32| live.count() * u64::from(percent) / 100;
-        let (overwrites, round) = (of_live(state.overwrite_percent), of_live(state.round_percent()));
+        let of_live = |percent: u32| live.of_host() * u64::from(percent) / 100;
+        let (overwrites, round) = (live.with_parity(of_live(state.overwrite_percent)), live.with_parity(of_live(state.round_percent())));
         let recent = vec![RecentVictims::default(); self.up.ftl.tables.pools().count()];
         let mut tally = Tally { recent, ..self.tally() };
         let (mut random, mut pages) = (live.at_random(seed), live.iter());
@@ -90,7 +90,7 @@ where
                 let before = tally.sum;
                 total = before.written + round * steady::WINDOW.saturating_sub(rounds.len()).max(1) as u64;
                 goes_on = self.write_pages(&mut planewise, &mut tally, round, &mut random, workers, &|done| report(done, total));
-                rounds.push((round + tally.sum.moved - before.moved) as f64 / round as f64);
+                rounds.push((round + tally.sum.moved - before.moved) as f64 / of_live(state.round_percent()) as f64);
                 if steady::is_steady(&rounds) {
                     break true;
                 }

@@ -392,8 +392,10 @@ impl Worth {
 /// About how long a state takes to make.
 fn making_ns(recipe: &Recipe, footprint: u64) -> u64 {
     let pages = u64::from(recipe.mapped_pages) + footprint;
-    let of_live = |percent: u32| pages * u64::from(percent) / 100;
     let state = &recipe.state;
+    // Each overwritten page may take its parity along, where it has one.
+    let parity = state.parity_percent.map_or(0, u64::from);
+    let of_live = |percent: u32| pages * u64::from(percent) * (100 + parity) / 10_000;
     match state.ageing {
         AgeingMethod::Statistical | AgeingMethod::Random => pages * LAY_OUT_NS,
         AgeingMethod::Overwrite => (pages + of_live(state.overwrite_percent)) * WRITE_NS,

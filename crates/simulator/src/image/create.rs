@@ -6,6 +6,7 @@ use crate::control::{Control, Phase};
 use crate::crew::thread_cpu_seconds;
 use crate::crew::{AtWork, Crew};
 use crate::image::{CpuSeconds, Header, Info, VERSION, destination, write};
+use crate::parity::parity_percent;
 use crate::settings::Settings;
 use crate::spec::RunError;
 use schemars::JsonSchema;
@@ -80,6 +81,9 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
     let touched = match &workload {
         Some(workload) => {
             addresses.check(workload)?;
+            if device.state.parity_percent.is_none() {
+                device.state.parity_percent = parity_percent(&device, &mut design, workload, spec.seed, None, &addresses.context)?;
+            }
             footprint(&device, mapped_pages, workload, spec.seed, None, &addresses.context, control)?
         }
         None => Vec::new(),
