@@ -167,7 +167,7 @@ pub enum WorkloadError {
     /// A trace whose header line says otherwise than the format that its other lines have.
     #[error(
         "{path}: the header line contradicts the format `{format}`, which the other lines fit: {contradictions}.\n\
-         {advice}.\n\
+         {advice}\n\
          If the header line is wrong, --format {format} reads the other lines as they are"
     )]
     Header {
@@ -201,7 +201,7 @@ pub enum WorkloadError {
     },
     /// A trace whose columns have been said, and not all of their units.
     #[error(
-        "{path}: the unit of its {missing} is not stated. Give it with the column, as in {example}.\n\
+        "{path}: the unit of its {missing} is not stated. Give it with the column, as {example}.\n\
          What each choice would make of its {choices}"
     )]
     MissingUnits {

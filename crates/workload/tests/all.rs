@@ -12,6 +12,7 @@ mod inputs;
 mod multiplier;
 mod recorded;
 mod support;
+mod tables;
 mod traces;
 mod workloads;
 mod written;

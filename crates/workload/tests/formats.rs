@@ -436,9 +436,8 @@ fn any_delimited_text_is_read_by_its_columns() {
     let expected = [read(0, 8, 16), write(MS, 800, 1)];
     let proposal = message(play(&trace, &none()), &folder);
     assert!(
-        proposal.contains(
-            "`timestamp,op,lba,len`; it can be read with --columns time:us,op,lba:bytes,len:bytes where addresses and sizes are in bytes"
-        ),
+        proposal
+            .contains("`timestamp,op,lba,len`; --columns time:us,op,lba:bytes,len:bytes reads it where addresses and sizes are in bytes"),
         "{proposal}"
     );
     assert_eq!(play(&trace, &columns("time:us,op,lba:bytes,len:bytes")).unwrap(), expected);
@@ -450,9 +449,9 @@ fn any_delimited_text_is_read_by_its_columns() {
     let text = message(play(&trace, &columns("time,op,lba,len")), &folder);
     for part in [
         "t: the unit of its times and of its addresses and sizes is not stated",
-        "as in --columns time:us,op,lba:bytes,len:bytes, or `columns = \"time:us,op,lba:bytes,len:bytes\"` in t.toml beside the trace",
+        "as --columns time:us,op,lba:bytes,len:bytes does, or `columns = \"time:us,op,lba:bytes,len:bytes\"` in t.toml beside the trace",
         "of its 2 requests:",
-        "times in ms: it would last 1.00 s at 2.000 requests per second",
+        "times in ms: it would last 1.00 s at 1.000 requests per second",
         "addresses in bytes: it would reach 400.5 KiB in requests of 4.2 KiB on average",
     ] {
         assert!(text.contains(part), "{part} in {text}");

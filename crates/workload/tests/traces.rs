@@ -150,8 +150,8 @@ fn a_missing_time_unit_is_asked_for_with_what_each_would_mean() {
         "--time-unit",
         "`time_unit = \"...\"` in t.zst.toml",
         "1,001 requests",
-        "ns: it would last 2.00 ms at 500,500 requests per second",
-        "us: it would last 2.00 s at 501 requests per second",
+        "ns: it would last 2.00 ms at 500,000 requests per second",
+        "us: it would last 2.00 s at 500 requests per second",
         "ms: it would last 2000.0 s at 0.500 requests per second",
         "s: it would last 23.1 days at 0.001 requests per second",
     ] {

@@ -11,7 +11,7 @@ from tinytail.engine.results import Adjustment, Latency, Log
 
 Compression = Literal["none", "zstd", "gzip", "bzip2", "xz"]
 
-TimeUnit = Literal["ns", "100ns", "us", "ms", "s", "iso8601", "clock"]
+TimeUnit = Literal["ns", "100ns", "us", "ms", "s", "min", "h", "iso8601", "mdy", "dmy", "clock"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def test_the_proposal_for_text_of_ones_own_works_when_typed(command: RunCommand)
     refused = command("trace", "info", "own.csv")
     assert refused.code == 2
     found = re.search(
-        r"it can be read with (--columns \S+) where addresses and sizes are in bytes, "
+        r"(--columns \S+) reads it where addresses and sizes are in bytes, "
         r"or (--columns \S+) where all are in sectors of 512 bytes, if its times are in us",
         refused.err,
     )
@@ -223,7 +223,7 @@ def test_a_dump_of_unknown_format_is_read_as_its_error_proposes(command: RunComm
     ]
     Path("dump.log").write_text("\n".join([*comments, *rows]))
     refused = command("trace", "info", "dump.log")
-    found = re.search(r"it can be read with (--columns \S+ --ops \S+), if", refused.err)
+    found = re.search(r"(--columns \S+ --ops \S+) reads it, if", refused.err)
     assert found is not None, refused.err
     shown = " ".join(command("trace", "info", "dump.log", *found[1].split()).out.split())
     assert "dump.log: 40 requests in 3600 s, 50 % reads of 4 KiB on average" in shown
@@ -243,7 +243,7 @@ def test_a_header_line_that_contradicts_the_format_is_asked_about(command: RunCo
     refused = command("trace", "info", "own.csv")
     assert refused.code == 2
     assert "column 1, `time_us`, is in us, and Timestamp of tencent in s" in refused.err
-    found = re.search(r"it can be read with (--columns \S+ --ops write=1,read=0)", refused.err)
+    found = re.search(r"(--columns \S+ --ops write=1,read=0) reads it", refused.err)
     assert found is not None, refused.err
     shown = command("trace", "info", "own.csv", *found[1].split())
     assert "own.csv: 40 requests in 3.9 ms, 50 % reads of 4 KiB" in shown.out
@@ -262,7 +262,7 @@ def test_latencies_in_a_column_of_ones_own_are_shown(command: RunCommand) -> Non
     refused = command("trace", "info", "own.csv")
     assert (refused.code, "`latency_us`, is in us, and Response" in refused.err) == (2, True)
     columns = "time:us,latency:us,op,device,lba:bytes,len:bytes"
-    assert f"it can be read with --columns {columns}.\n" in refused.err
+    assert f"--columns {columns} reads it.\n" in refused.err
     comparison = tinytail.compare(
         ["base"], device="ttflash-small", workload="own.csv", columns=columns
     )

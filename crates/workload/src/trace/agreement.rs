@@ -1,9 +1,8 @@
 //! Whether the header line of a trace agrees with the format that its other lines have.
 
 use crate::text;
-use crate::trace::columns;
 use crate::trace::format::Layout;
-use crate::trace::header::{self, Is, Name, Unit};
+use crate::trace::header::{self, Header, Is, Name, Unit};
 use crate::trace::mapping::{Columns, Role};
 use crate::trace::op::Op;
 use crate::trace::units::{AddressUnit, TimeUnit};
@@ -33,16 +32,16 @@ impl Agreement {
     }
 }
 
-/// Holds the first of these lines, if it is a header line, against the columns of the format that the others have.
-pub(super) fn agreement(lines: &[String], format: &'static str, layout: &Layout, columns: &Columns) -> Agreement {
+/// Holds a header line against the columns of the format that the other lines have.
+pub(super) fn agreement(header: Option<&Header>, format: &'static str, layout: &Layout, columns: &Columns) -> Agreement {
     let mut found = Agreement { is_aligned: true, ..Agreement::default() };
-    let Some(line) = lines.first().filter(|line| columns::looks_like_header(line)) else { return found };
-    let titles = columns::header_names(line);
+    let Some(Header { line, titles, .. }) = header else { return found };
+    let is_comment = header::uncommented(line).is_some();
     let names: Vec<Name> = titles.iter().map(|title| header::read(title)).collect();
     let named = Role::ALL.into_iter().filter(|role| names.iter().any(|name| name.is == Is::Role(*role))).count();
     found.is_aligned = titles.len() == layout.names.len() || layout.open_ended && titles.len() > layout.names.len();
     // A sentence before the trace names next to nothing, and a comment that names some of it is no header line.
-    if line.starts_with('#') && named < 3 || !found.is_aligned && (line.starts_with('#') || named < 2) {
+    if is_comment && named < 3 || !found.is_aligned && (is_comment || named < 2) {
         return found;
     }
     if !found.is_aligned {
@@ -62,8 +61,8 @@ pub(super) fn agreement(lines: &[String], format: &'static str, layout: &Layout,
             (Some(role), Is::Role(named)) if named != role => found.contradictions.push(said.misplaced()),
             (Some(_), Is::Other) => found.contradictions.push(said.misplaced()),
             (Some(role), _) => said.hold(role, columns, &mut found),
-            // Latencies that a format leaves out change nothing.
-            (None, Is::Role(Role::Latency)) => {}
+            // What a format leaves out changes nothing where it has times and sizes.
+            (None, Is::Role(Role::Latency | Role::Delta | Role::Done | Role::Last)) => {}
             (None, Is::Role(named)) if stands_elsewhere(named) => found.contradictions.push(said.misplaced()),
             (None, _) => {}
         }
@@ -71,11 +70,11 @@ pub(super) fn agreement(lines: &[String], format: &'static str, layout: &Layout,
     found
 }
 
-/// What a header line among these first lines says of units otherwise than a mapping that was given, a note for each.
-pub(super) fn doubts(lines: &[String], columns: &Columns, time_unit: Option<TimeUnit>) -> Vec<String> {
-    let Some(titles) = header::titles(lines, 2) else { return Vec::new() };
+/// What a header line says of units otherwise than a mapping that was given, a note for each.
+pub(super) fn doubts(header: Option<&Header>, columns: &Columns, time_unit: Option<TimeUnit>) -> Vec<String> {
+    let Some(Header { titles, .. }) = header else { return Vec::new() };
     let doubt = |role: Role| {
-        let index = columns.place_under(role, &titles)?;
+        let index = columns.place_under(role, titles)?;
         let title = titles.get(index)?;
         let unit = header::read(title).unit?;
         let space = |own: Option<AddressUnit>| {
@@ -87,10 +86,10 @@ pub(super) fn doubts(lines: &[String], columns: &Columns, time_unit: Option<Time
             (said != own).then(|| (said.to_string(), own.to_string()))
         };
         let (said, own) = match role {
-            Role::Time => time(columns.time_unit.or(time_unit)),
+            Role::Time | Role::Delta | Role::Done => time(columns.time_unit.or(time_unit)),
             Role::Latency => time(columns.latency_unit),
             Role::Lba => space(columns.lba_unit),
-            Role::Len => space(columns.len_unit),
+            Role::Len | Role::Last | Role::End => space(columns.len_unit),
             Role::Op | Role::Device | Role::Flush => None,
         }?;
         let (number, title, name) = (index + 1, text::quoted(title), role.name());
@@ -121,10 +120,14 @@ impl Said<'_> {
         let title = text::quoted(self.title);
         let other_unit = match (role, name.unit) {
             (_, None) => None,
-            (Role::Time, Some(unit)) => columns.time_unit.filter(|own| unit != Unit::Time(*own)).map(|own| own.to_string()),
+            (Role::Time | Role::Delta | Role::Done, Some(unit)) => {
+                columns.time_unit.filter(|own| unit != Unit::Time(*own)).map(|own| own.to_string())
+            }
             (Role::Latency, Some(unit)) => columns.latency_unit.filter(|own| unit != Unit::Time(*own)).map(|own| own.to_string()),
             (Role::Lba, Some(unit)) => columns.lba_unit.filter(|own| !is_in(unit, *own)).map(|own| own.to_string()),
-            (Role::Len, Some(unit)) => columns.len_unit.filter(|own| !is_in(unit, *own)).map(|own| own.to_string()),
+            (Role::Len | Role::Last | Role::End, Some(unit)) => {
+                columns.len_unit.filter(|own| !is_in(unit, *own)).map(|own| own.to_string())
+            }
             (Role::Op | Role::Device | Role::Flush, Some(_)) => return found.contradictions.push(self.misplaced()),
         };
         if let (Some(unit), Some(own_unit)) = (name.unit, other_unit) {

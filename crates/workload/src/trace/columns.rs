@@ -1,7 +1,6 @@
 //! Any delimited text, by a [mapping](crate::trace::mapping) of its columns.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 use tinytail_config::did_you_mean;
@@ -9,9 +8,11 @@ use tinytail_core::units::Ns;
 
 use crate::error::Column;
 use crate::text;
+use crate::trace::delimiter::{Delimiter, Splitter, Unclosed};
 use crate::trace::fields::{self, Amount, Fault};
+use crate::trace::header::{self, Header};
 use crate::trace::iso8601;
-use crate::trace::mapping::{Columns, NLB, Place, ROLES, Role};
+use crate::trace::mapping::{Columns, KEEP, Keep, NLB, Place, ROLES, Role};
 use crate::trace::rwbs::{self, Rwbs};
 use crate::trace::units::{AddressUnit, Code, TimeUnit};
 use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
@@ -38,64 +39,11 @@ pub const FORMAT: Format = Format {
     reader: Reader::Lines { sniff: |_| false, parser: |settings| Box::new(Delimited::new(settings)) },
 };
 
-/// What is between the fields of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Delimiter {
-    Letter(char),
-    WhiteSpace,
-}
-
-impl Delimiter {
-    const LETTERS: [char; 4] = [',', ';', '\t', '|'];
-
-    /// The letter that makes the most fields of a line, and at least so many, or white space if it makes so many. Numbers may
-    /// have commas, and names may have any letter.
-    pub(super) fn of(line: &str, fields: usize) -> Option<Self> {
-        let count = |delimiter: &Self| delimiter.split(line).count();
-        let letters = Self::LETTERS.map(Self::Letter).into_iter().filter(|letter| count(letter) >= fields);
-        letters.min_by_key(|letter| Reverse(count(letter))).or(Some(Self::WhiteSpace).filter(|white| count(white) >= fields))
-    }
-
-    /// The fields, without the white space and the quotation marks around them.
-    pub(super) fn split(self, line: &str) -> impl Iterator<Item = &str> {
-        let (letter, white) = match self {
-            Self::Letter(letter) => (Some(line.split(letter)), None),
-            Self::WhiteSpace => (None, Some(line.split_ascii_whitespace())),
-        };
-        letter.into_iter().flatten().chain(white.into_iter().flatten()).map(|field| field.trim().trim_matches('"').trim())
-    }
-}
-
-/// Whether a line looks like the names of columns: at least three words, of which none begins like a number. The first may be
-/// missing, as that of numbered lines often is.
-pub(super) fn looks_like_header(line: &str) -> bool {
-    let line = line.trim_start_matches('#');
-    let is_name = |field: &str| field.trim_start_matches(['(', '[']).starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
-    Delimiter::of(line, 3).is_some_and(|delimiter| {
-        let mut fields = delimiter.split(line);
-        fields.next().is_some_and(|first| first.is_empty() || is_name(first)) && fields.all(is_name)
-    })
-}
-
-/// The names of the columns in a header line; a unit that stands apart in brackets belongs to the name before.
-pub(super) fn header_names(line: &str) -> Vec<String> {
-    let line = line.trim_start_matches('#').trim_start();
-    let delimiter = Delimiter::of(line, 3).unwrap_or(Delimiter::WhiteSpace);
-    let mut names: Vec<String> = Vec::new();
-    for field in delimiter.split(line) {
-        match names.last_mut() {
-            Some(before) if delimiter == Delimiter::WhiteSpace && field.starts_with(['(', '[']) => *before += &format!(" {field}"),
-            _ => names.push(field.to_owned()),
-        }
-    }
-    names
-}
-
 /// What a word says that a request does: a usual word for it, or Linux's letters.
 pub(super) fn op(word: &str) -> Option<Rwbs> {
     const WORDS: [(Op, &[&str]); 4] = [
-        (Op::Read, &["r", "read", "rd"]),
-        (Op::Write, &["w", "write", "wr"]),
+        (Op::Read, &["r", "read", "rd", "readfile", "diskread"]),
+        (Op::Write, &["w", "write", "wr", "writefile", "diskwrite"]),
         (Op::Trim, &["d", "t", "trim", "discard", "unmap"]),
         (Op::Flush, &["f", "flush", "sync", "fsync"]),
     ];
@@ -112,16 +60,55 @@ fn is_lower(word: &str) -> bool {
 /// The place of each role, counted from 0.
 type Places = [Option<usize>; ROLES];
 
+/// What a column is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Role(Role),
+    /// Lines are read that have this one of the values that are kept.
+    Keep(usize),
+}
+
+/// How many requests before one are looked at to see whether it repeats one of them.
+const REPEATS_LOOKED_AT: usize = 8;
+
+/// Requests that repeat what one shortly before does.
+#[derive(Debug, Default)]
+struct Repeats {
+    last: [Option<(u32, Op, u64, u32)>; REPEATS_LOOKED_AT],
+    requests: usize,
+    found: usize,
+}
+
+impl Repeats {
+    #[inline]
+    fn add(&mut self, record: &Record) {
+        let request = Some((record.device, record.op, record.sector, record.sectors));
+        self.found += usize::from(self.last.contains(&request));
+        self.last[self.requests % REPEATS_LOOKED_AT] = request;
+        self.requests += 1;
+    }
+}
+
 /// Reads lines by a mapping whose units are known.
 pub(super) struct Delimited {
     columns: Option<Columns>,
     time_unit: TimeUnit,
-    /// Known from the first line on that is no comment: what is between the fields, and where each role is.
-    found: Option<(Delimiter, Places)>,
-    /// What a comment before it says, as a header line: where each role is, or which name is not there.
-    commented: Option<Result<Places, Fault>>,
+    header: Option<Header>,
+    /// The role that says when a request came, and the one that says how long it is.
+    when: Option<Role>,
+    how_long: Role,
+    /// Known from the first line on, as are the next three.
+    splitter: Option<Splitter>,
+    at: Places,
+    /// What each column is for, in the order of columns.
+    uses: Vec<(usize, Use)>,
+    /// How many fields a line may have: as many as the header line has names.
+    width: Option<usize>,
     devices: FxHashMap<String, u32>,
     device_names: Vec<String>,
+    /// The sum of the times since the lines before.
+    elapsed_ns: i128,
+    repeats: Repeats,
     /// Requests whose address in bytes is that of no sector.
     within_sectors: u64,
     /// Requests whose size is counted in sectors, and those whose size would be whole pages if it were counted otherwise.
@@ -139,10 +126,17 @@ impl Delimited {
         Self {
             columns: settings.columns.as_deref().cloned(),
             time_unit: settings.time_unit.unwrap_or(TimeUnit::Nanoseconds),
-            found: None,
-            commented: None,
+            header: settings.preamble.header.clone(),
+            when: settings.columns.as_ref().and_then(|columns| columns.when()),
+            how_long: settings.columns.as_ref().map_or(Role::Len, |columns| columns.how_long()),
+            splitter: None,
+            at: [None; ROLES],
+            uses: Vec::new(),
+            width: None,
             devices: FxHashMap::default(),
             device_names: Vec::new(),
+            elapsed_ns: 0,
+            repeats: Repeats::default(),
             within_sectors: 0,
             sizes: 0,
             off_by_one: 0,
@@ -152,68 +146,38 @@ impl Delimited {
         }
     }
 
-    /// Finds out, from the first line that is no comment, what is between fields and where each column is; whether it is a
-    /// header line.
-    fn begin(&mut self, line: &str) -> Result<bool, Fault> {
-        let commented = self.commented.take();
-        let places = self.columns.iter().flat_map(|columns| columns.places.iter().flatten());
-        let known = commented.iter().flatten().flatten().flatten().map(|index| index + 1);
-        let numbered = places.map(|place| if let Place::Number(number) = place { *number } else { 2 });
-        let wanted = known.chain(numbered).max().unwrap_or(2);
-        // A line that is too short has its fault when it is read.
-        let delimiter = Delimiter::of(line, wanted).or_else(|| Delimiter::of(line, 2)).unwrap_or(Delimiter::WhiteSpace);
-        let names: Vec<&str> = delimiter.split(line).collect();
-        let looks_like_header = names.len() > 1 && looks_like_header(line);
-        let (at, by_name) = match commented {
-            Some(Ok(at)) => (at, false),
-            Some(Err(fault)) if !looks_like_header => return Err(fault),
-            _ => (self.places(&names)?, self.is_by_name()),
+    /// Finds out, from the header line or else from the first line, what is between fields and where each column is.
+    fn begin(&mut self, line: &str) -> Result<(), Fault> {
+        let Some(columns) = &self.columns else { return Ok(()) };
+        let titles = self.header.as_ref().map_or_else(|| header::names_in(line), |header| header.titles.clone());
+        let place = |place: &Place, name: &'static str| match place {
+            Place::Number(number) => Ok(number - 1),
+            Place::Name(wanted) => column_called(wanted, name, &titles),
         };
-        let is_number = |role: Role| {
-            let field = at[role as usize].and_then(|index| names.get(index).copied());
-            field.is_some_and(|field| field.starts_with(|letter: char| letter.is_ascii_digit() || letter == '-' || letter == '.'))
-        };
-        self.found = Some((delimiter, at));
-        Ok(by_name || looks_like_header && ![Role::Time, Role::Lba, Role::Len].into_iter().any(is_number))
-    }
-
-    fn is_by_name(&self) -> bool {
-        self.columns.iter().flat_map(|columns| columns.places.iter()).any(|place| matches!(place, Some(Place::Name(_))))
-    }
-
-    /// Where each role is in a line with these names.
-    fn places<N: AsRef<str>>(&self, names: &[N]) -> Result<Places, Fault> {
         let mut at = [None; ROLES];
-        for (role, place) in Role::ALL.into_iter().zip(self.columns.iter().flat_map(|columns| columns.places.iter())) {
-            at[role as usize] = match place {
-                None => None,
-                Some(Place::Number(number)) => Some(number - 1),
-                Some(Place::Name(wanted)) => {
-                    let found = names.iter().position(|name| name.as_ref().eq_ignore_ascii_case(wanted));
-                    Some(found.ok_or_else(|| no_such_column(role, wanted, names))?)
-                }
-            };
+        let mut uses = Vec::new();
+        for role in Role::ALL {
+            at[role as usize] = columns.places[role as usize].as_ref().map(|found| place(found, role.name())).transpose()?;
+            uses.extend(at[role as usize].map(|index| (index, Use::Role(role))));
         }
-        Ok(at)
-    }
-
-    /// Some write the names of the columns as a comment. It says nothing of what is between the fields of other lines.
-    fn comment(&mut self, line: &str) -> &'static str {
-        if self.found.is_some() || !self.is_by_name() || !looks_like_header(line) {
-            return "comment lines";
+        for (number, keep) in columns.keeps.iter().enumerate() {
+            uses.push((place(&keep.place, KEEP)?, Use::Keep(number)));
         }
-        let said = self.places(&header_names(line));
-        let is_header = said.is_ok();
-        // The last one is the nearest, and one that has all names is it.
-        if is_header || !matches!(self.commented, Some(Ok(_))) {
-            self.commented = Some(said);
-        }
-        if is_header { "header lines" } else { "comment lines" }
+        uses.sort_by_key(|(index, _)| *index);
+        let wanted = uses.last().map_or(2, |(index, _)| index + 1);
+        let known = self.header.as_ref().and_then(|header| header.delimiter);
+        // A line that is too short has its fault when it is read.
+        let own = || Delimiter::of(line, wanted).or_else(|| Delimiter::of(line, 2)).unwrap_or(Delimiter::WhiteSpace);
+        // A line that only looks like a header line says nothing of the others.
+        let is_sure = |header: &&Header| header.delimiter.is_some() || !columns.names().is_empty();
+        self.width = self.header.as_ref().filter(is_sure).map(|header| header.titles.len());
+        self.splitter = Some(Splitter::new(known.unwrap_or_else(own)));
+        (self.at, self.uses) = (at, uses);
+        Ok(())
     }
 
     fn column(&self, role: Role) -> Column {
-        let at = self.found.and_then(|(_, at)| at[role as usize]);
-        Column { number: at.map_or(1, |index| index + 1), name: role.name() }
+        Column { number: self.at[role as usize].map_or(1, |index| index + 1), name: role.name() }
     }
 
     fn device(&mut self, name: &str) -> u32 {
@@ -251,33 +215,71 @@ impl Delimited {
         })
     }
 
-    /// The fields that have roles.
+    /// The fields that have roles, or nothing if the line is not one of those that are kept.
     #[inline]
-    fn words<'a>(&self, line: &'a str, delimiter: Delimiter, at: Places) -> Result<Words<'a>, Fault> {
+    fn words<'a>(&self, line: &Plain<'a>) -> Result<Option<Words<'a>>, Fault> {
         let mut words = [""; ROLES];
+        let mut is_kept = true;
+        let mut uses = self.uses.iter().peekable();
+        let mut fields = line.delimiter.split(line.text);
         let mut count = 0;
-        for field in delimiter.split(line) {
-            for (word, index) in words.iter_mut().zip(at) {
-                if index == Some(count) {
-                    *word = field;
+        while uses.peek().is_some() {
+            let Some(field) = fields.next() else { break };
+            while let Some((_, each)) = uses.next_if(|(index, _)| *index == count) {
+                match each {
+                    Use::Role(role) => words[*role as usize] = field,
+                    Use::Keep(keep) => {
+                        is_kept &= self.columns.as_ref().is_none_or(|columns| Keep::keeps(field, &columns.keeps[*keep].value))
+                    }
                 }
             }
             count += 1;
         }
-        match Role::ALL.into_iter().find(|role| at[*role as usize].is_some_and(|index| index >= count)) {
-            None => Ok(words),
-            Some(role) => {
-                let expected = format!("at least {} columns", at.into_iter().flatten().max().map_or(1, |index| index + 1));
-                Err(Fault { column: self.column(role), found: fields::END_OF_LINE.into(), expected })
+        if let Some(width) = self.width
+            && let Some(field) = fields.nth(width.saturating_sub(count)).filter(|field| !field.is_empty())
+        {
+            return Err(beyond(width, field));
+        }
+        match uses.next() {
+            _ if !is_kept => Ok(None),
+            None => Ok(Some(words)),
+            Some((index, each)) => {
+                let name = if let Use::Role(role) = each { role.name() } else { KEEP };
+                let wanted = self.uses.last().map_or(*index, |(index, _)| *index) + 1;
+                let expected = format!("at least {wanted} columns");
+                Err(Fault { column: Column { number: index + 1, name }, found: fields::END_OF_LINE.into(), expected })
             }
         }
     }
 
+    /// When a request came. The time since the line before is part of the sum already.
     #[inline]
-    fn time_ns(&self, line: &str, words: &Words<'_>) -> Result<i128, Fault> {
-        let Some((delimiter, at)) = self.found.filter(|(_, at)| at[Role::Time as usize].is_some()) else { return Ok(0) };
-        let field = self.time_field(delimiter, at, line, words[Role::Time as usize]);
-        fields::time_ns(&field, self.time_unit, self.column(Role::Time))
+    fn time_ns(&self, line: &Plain<'_>, words: &Words<'_>) -> Result<i128, Fault> {
+        match self.when {
+            None => Ok(0),
+            Some(Role::Delta) => Ok(self.elapsed_ns),
+            Some(role) => {
+                let field = self.time_field(line, words[role as usize], self.at[role as usize].unwrap_or(0));
+                let time_ns = fields::time_ns(&field, self.time_unit, self.column(role))?;
+                if role == Role::Time {
+                    return Ok(time_ns);
+                }
+                // It came before it was complete.
+                let latency = words[Role::Latency as usize];
+                let unit = self.columns.as_ref().and_then(|columns| columns.latency_unit).unwrap_or(TimeUnit::Nanoseconds);
+                Ok(time_ns - i128::from(fields::latency_ns(&line.number(latency), unit, self.column(Role::Latency))?))
+            }
+        }
+    }
+
+    /// Adds the time since the line before, whatever else is in the line.
+    #[inline]
+    fn add_delta(&mut self, line: &Plain<'_>) -> Result<(), Fault> {
+        let Some(index) = self.at[Role::Delta as usize] else { return Ok(()) };
+        let column = self.column(Role::Delta);
+        let Some(field) = line.delimiter.split(line.text).nth(index) else { return Ok(()) };
+        self.elapsed_ns += fields::time_ns(&line.number(field), self.time_unit, column)?;
+        Ok(())
     }
 
     /// Whether the column of flushes makes a flush of a request without data.
@@ -291,7 +293,10 @@ impl Delimited {
     fn amounts<'a>(&self, words: &Words<'a>) -> Result<(Amount<'a>, Amount<'a>), Fault> {
         let (lba_unit, len_unit) = self.columns.as_ref().map_or((None, None), |columns| (columns.lba_unit, columns.len_unit));
         let lba = amount(words[Role::Lba as usize], lba_unit, self.column(Role::Lba))?;
-        let mut len = amount(words[Role::Len as usize], len_unit, self.column(Role::Len))?;
+        let mut len = amount(words[self.how_long as usize], len_unit, self.column(self.how_long))?;
+        if self.how_long != Role::Len {
+            return Ok((lba, lba.up_to(len, self.how_long == Role::Last)?));
+        }
         len.value = len.value.saturating_add(u64::from(self.is_nlb()));
         Ok((lba, len))
     }
@@ -311,84 +316,38 @@ impl Delimited {
     }
 
     #[inline]
-    fn latency_ns(&self, words: &Words<'_>) -> Result<Option<Ns>, Fault> {
+    fn latency_ns(&self, line: &Plain<'_>, words: &Words<'_>) -> Result<Option<Ns>, Fault> {
         let latency = words[Role::Latency as usize];
         let unit = self.columns.as_ref().and_then(|columns| columns.latency_unit).filter(|_| !latency.is_empty());
-        unit.map(|unit| fields::latency_ns(latency, unit, self.column(Role::Latency))).transpose()
+        unit.map(|unit| fields::latency_ns(&line.number(latency), unit, self.column(Role::Latency))).transpose()
     }
 
     /// The field with the time. A date may stand in a column of its own before it.
-    fn time_field<'a>(&self, delimiter: Delimiter, at: Places, line: &'a str, field: &'a str) -> Cow<'a, str> {
-        if self.time_unit != TimeUnit::Iso8601 || !iso8601::is_date(field) {
-            return field.into();
-        }
-        let index = at[Role::Time as usize].unwrap_or(0);
-        delimiter.split(line).nth(index + 1).map_or(field.into(), |time| format!("{field}T{time}").into())
-    }
-}
-
-/// The fields that have roles, by role.
-type Words<'a> = [&'a str; ROLES];
-
-fn is_without_data(words: &Words<'_>) -> bool {
-    matches!(words[Role::Len as usize], "" | "0")
-}
-
-/// What a word in the column of operations means.
-enum Meaning {
-    /// An operation, and whether a flush goes before it.
-    Op(Op, bool),
-    /// That the request is left out.
-    Ignored(usize),
-    /// Nothing that a drive has a command for.
-    Nothing,
-}
-
-fn no_such_column<N: AsRef<str>>(role: Role, wanted: &str, names: &[N]) -> Fault {
-    const NAMES_MAX: usize = 12;
-    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    let more = if names.len() > NAMES_MAX { ", ..." } else { "" };
-    let hint = did_you_mean(wanted, names.iter().copied());
-    Fault {
-        column: Column { number: 1, name: role.name() },
-        found: format!("the header {}{more}", names[..names.len().min(NAMES_MAX)].join(", ")),
-        expected: format!("a column that is called {}{hint}", text::quoted(wanted)),
-    }
-}
-
-/// Whether a column that is true or false says true.
-pub(super) fn flag(field: &str, column: Column) -> Result<bool, Fault> {
-    let is_one = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(field));
-    if is_one(&["", "0", "false", "no", "n", "f"]) {
-        return Ok(false);
-    }
-    if is_one(&["1", "true", "yes", "y", "t"]) { Ok(true) } else { Err(Fault::new(column, field, "true or false, or 1 or 0")) }
-}
-
-fn amount(field: &str, unit: Option<AddressUnit>, column: Column) -> Result<Amount<'_>, Fault> {
-    // Where nobody looks at it, any unit does.
-    let unit = unit.unwrap_or(AddressUnit::Sectors);
-    if field.starts_with("0x") || field.starts_with("0X") {
-        Amount::hexadecimal(field, unit, column)
-    } else {
-        Amount::new(field, unit, column)
-    }
-}
-
-impl Parser for Delimited {
-    fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
-        if line.starts_with('#') {
-            return Ok(Parsed::Other(self.comment(line)));
-        }
-        if self.found.is_none() {
-            let begun = self.begin(line);
-            self.is_lost = begun.is_err();
-            if begun? {
-                return Ok(Parsed::Other("header lines"));
+    fn time_field<'a>(&self, line: &Plain<'a>, field: &'a str, index: usize) -> Cow<'a, str> {
+        match self.time_unit {
+            _ if self.is_date_alone(field) => {
+                line.delimiter.split(line.text).nth(index + 1).map_or(field.into(), |time| format!("{field} {time}").into())
             }
+            TimeUnit::Iso8601 | TimeUnit::MonthFirst | TimeUnit::DayFirst | TimeUnit::Clock => field.into(),
+            _ => line.number(field),
         }
-        let Some((delimiter, at)) = self.found else { return Ok(Parsed::Other("header lines")) };
-        let words = self.words(line, delimiter, at)?;
+    }
+
+    /// Whether a field has the date of times that are written out, without the time.
+    fn is_date_alone(&self, field: &str) -> bool {
+        match self.time_unit {
+            TimeUnit::Iso8601 => iso8601::is_date(field),
+            TimeUnit::MonthFirst | TimeUnit::DayFirst => !field.contains(':'),
+            _ => false,
+        }
+    }
+
+    /// Reads a line behind the first.
+    fn read(&mut self, line: &Plain<'_>) -> Result<Parsed, Fault> {
+        self.add_delta(line)?;
+        let Some(words) = self.words(line)? else {
+            return Ok(Parsed::Other("lines left out by keep"));
+        };
         let (op, flushes_before) = match self.code(words[Role::Op as usize])? {
             Meaning::Op(op, flushes_before) => (op, flushes_before),
             Meaning::Ignored(place) => return Ok(Parsed::Ignored(place)),
@@ -410,20 +369,27 @@ impl Parser for Delimited {
             }
             fields::extent(lba, len).map_err(|fault| self.may_be_nlb(fault, len))?
         };
-        let latency_ns = self.latency_ns(&words)?;
-        for number in [words[Role::Time as usize], words[Role::Latency as usize]] {
-            if let Some((whole, rest)) = number.split_once(',') {
-                self.commas += 1;
-                let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-                self.like_thousands += u64::from(digits == 3 && whole.len() <= 3 && !whole.starts_with('0'));
+        let latency_ns = self.latency_ns(line, &words)?;
+        if !line.groups_thousands {
+            for number in [Role::Time, Role::Delta, Role::Done, Role::Latency].map(|role| words[role as usize]) {
+                if let Some((whole, rest)) = number.split_once(',') {
+                    self.commas += 1;
+                    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+                    self.like_thousands += u64::from(digits == 3 && whole.len() <= 3 && !whole.starts_with('0'));
+                }
             }
         }
-        let device = if at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns }))
+        let device = if self.at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
+        let record = Record { time_ns, device, op, sector, sectors, latency_ns };
+        if op != Op::Flush {
+            self.repeats.add(&record);
+        }
+        Ok(Parsed::Request(record))
     }
 
-    fn faults(&self, line: &str, first: Fault) -> Vec<Fault> {
-        let Some(words) = self.found.and_then(|(delimiter, at)| self.words(line, delimiter, at).ok()) else { return vec![first] };
+    /// All that is wrong with a line that has one fault.
+    fn all_faults(&self, line: &Plain<'_>, first: Fault) -> Vec<Fault> {
+        let Ok(Some(words)) = self.words(line) else { return vec![first] };
         let op = self.code(words[Role::Op as usize]);
         // What is no known operation and has no data may be a flush.
         let may_flush = match op {
@@ -437,7 +403,132 @@ impl Parser for Delimited {
         } else {
             self.amounts(&words).and_then(|(lba, len)| fields::extent(lba, len).map_err(|fault| self.may_be_nlb(fault, len))).err()
         };
-        [op.err(), self.time_ns(line, &words).err(), flush.err(), extent, self.latency_ns(&words).err()].into_iter().flatten().collect()
+        let (time, latency) =
+            (self.time_ns(line, &words).err(), self.latency_ns(line, &words).err().filter(|fault| fault.column != first.column));
+        let found: Vec<Fault> = [op.err(), time, flush.err(), extent, latency].into_iter().flatten().collect();
+        if found.is_empty() { vec![first] } else { found }
+    }
+}
+
+/// A line whose quotation marks have been read.
+struct Plain<'a> {
+    text: &'a str,
+    delimiter: Delimiter,
+    /// Whether a comma in a number can only group thousands, as fields that have one are quoted.
+    groups_thousands: bool,
+}
+
+impl Plain<'_> {
+    /// A number without commas between its thousands.
+    #[inline]
+    fn number<'b>(&self, field: &'b str) -> Cow<'b, str> {
+        let grouped = if self.groups_thousands && field.contains(',') { fields::without_groups(field) } else { None };
+        grouped.map_or(Cow::Borrowed(field), Cow::Owned)
+    }
+}
+
+/// The fields that have roles, by role.
+type Words<'a> = [&'a str; ROLES];
+
+fn is_without_data(words: &Words<'_>) -> bool {
+    matches!(words[Role::Len as usize], "" | "0") && words[Role::Last as usize].is_empty() && words[Role::End as usize].is_empty()
+}
+
+/// What a word in the column of operations means.
+enum Meaning {
+    /// An operation, and whether a flush goes before it.
+    Op(Op, bool),
+    /// That the request is left out.
+    Ignored(usize),
+    /// Nothing that a drive has a command for.
+    Nothing,
+}
+
+/// The place of the column with a name. Two columns may not have it.
+fn column_called(wanted: &str, role: &'static str, titles: &[String]) -> Result<usize, Fault> {
+    const NAMES_MAX: usize = 12;
+    let mut at = (0..titles.len()).filter(|index| titles[*index].eq_ignore_ascii_case(wanted));
+    let more = if titles.len() > NAMES_MAX { ", ..." } else { "" };
+    let fault = |expected: String| Fault {
+        column: Column { number: 1, name: role },
+        found: format!("the header {}{more}", titles[..titles.len().min(NAMES_MAX)].join(", ")),
+        expected,
+    };
+    match (at.next(), at.next()) {
+        (Some(index), None) => Ok(index),
+        (Some(one), Some(other)) => {
+            let (one, other) = (one + 1, other + 1);
+            Err(fault(format!("one column that is called {}; say its number, {role}={one} or {role}={other}", text::quoted(wanted))))
+        }
+        (None, _) => {
+            let hint = did_you_mean(wanted, titles.iter().map(String::as_str));
+            Err(fault(format!("a column that is called {}{hint}", text::quoted(wanted))))
+        }
+    }
+}
+
+/// A field behind those that the header line names.
+#[cold]
+fn beyond(width: usize, field: &str) -> Fault {
+    let column = Column { number: width + 1, name: "beyond the last" };
+    Fault::new(column, field, format!("the end of the line after {width} columns, as the header line has names"))
+}
+
+/// Whether a column that is true or false says true.
+pub(super) fn flag(field: &str, column: Column) -> Result<bool, Fault> {
+    let is_one = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(field));
+    if is_one(&["", "0", "false", "no", "n", "f"]) {
+        return Ok(false);
+    }
+    if is_one(&["1", "true", "yes", "y", "t"]) { Ok(true) } else { Err(Fault::new(column, field, "true or false, or 1 or 0")) }
+}
+
+fn amount(field: &str, unit: Option<AddressUnit>, column: Column) -> Result<Amount<'_>, Fault> {
+    // Where nobody looks at it, any unit does.
+    let unit = unit.unwrap_or(AddressUnit::Sectors);
+    if field.starts_with("0x") || field.starts_with("0X") {
+        Amount::hexadecimal(field, unit, column)
+    } else {
+        Amount::new(field, unit, column).or_else(|_| Amount::with_own_unit(field, unit, column))
+    }
+}
+
+/// Reads the quotation marks of a line.
+#[inline]
+fn plain<'a>(splitter: &'a mut Splitter, line: &'a str) -> Result<Plain<'a>, Fault> {
+    let groups_thousands = splitter.delimiter == Delimiter::Letter(',');
+    match splitter.plain(line) {
+        Ok((delimiter, text)) => Ok(Plain { text, delimiter, groups_thousands }),
+        Err(Unclosed) => Err(Fault::new(Column { number: 1, name: "line" }, line, "a quotation mark that is closed on the same line")),
+    }
+}
+
+impl Parser for Delimited {
+    fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
+        // Other marks may begin a field, as that of a path.
+        if line.starts_with('#') {
+            return Ok(Parsed::Other("comment lines"));
+        }
+        if self.splitter.is_none() {
+            let begun = self.begin(line);
+            self.is_lost = begun.is_err();
+            begun?;
+        }
+        let Some(mut splitter) = self.splitter.take() else { return Ok(Parsed::Other("comment lines")) };
+        let parsed = match plain(&mut splitter, line) {
+            Ok(line) => self.read(&line),
+            Err(fault) => Err(fault),
+        };
+        self.splitter = Some(splitter);
+        parsed
+    }
+
+    fn faults(&self, line: &str, first: Fault) -> Vec<Fault> {
+        let Some(delimiter) = self.splitter.as_ref().map(|splitter| splitter.delimiter) else { return vec![first] };
+        match plain(&mut Splitter::new(delimiter), line) {
+            Ok(line) => self.all_faults(&line, first),
+            Err(_) => vec![first],
+        }
     }
 
     fn device_name(&self, device: u32) -> String {
@@ -449,7 +540,7 @@ impl Parser for Delimited {
     }
 
     fn time_column(&self) -> Option<Column> {
-        Some(self.column(Role::Time))
+        Some(self.column(self.when.unwrap_or(Role::Time)))
     }
 
     fn notes(&self) -> Vec<String> {
@@ -478,13 +569,23 @@ impl Parser for Delimited {
                 text::grouped(self.commas)
             )
         });
-        within_sectors.into_iter().chain(off_by_one).chain(thousands).collect()
+        // Of requests to drives, few repeat one shortly before.
+        let repeats = (self.repeats.requests > 1 && self.repeats.found * 2 >= self.repeats.requests).then(|| {
+            format!(
+                "{} of its {} requests repeat the operation, place and size of one shortly before, as if they were several events of it; \
+                 keep:VALUE in --columns, in the place of a column, reads only the lines with that value there",
+                text::grouped(self.repeats.found as u64),
+                text::grouped(self.repeats.requests as u64)
+            )
+        });
+        within_sectors.into_iter().chain(off_by_one).chain(thousands).chain(repeats).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::header::Preamble;
     use crate::trace::testing::assert_faults;
     use crate::trace::units::OpCodes;
 
@@ -497,6 +598,7 @@ mod tests {
             ops: OpCodes::default(),
             event: None,
             columns: Some(Box::new(columns)),
+            preamble: Preamble::default(),
         })
     }
 
@@ -556,8 +658,8 @@ mod tests {
             (&["1", "2.345"], None),
         ] {
             let mut parser = parser("time,op,lba:sectors,len:sectors", TimeUnit::Microseconds, None);
-            for time in times {
-                parser.parse(&format!("{time};R;8;8")).unwrap();
+            for (lba, time) in times.iter().enumerate() {
+                parser.parse(&format!("{time};R;{lba};8")).unwrap();
             }
             let notes = parser.notes();
             assert_eq!(notes.len(), usize::from(doubted.is_some()), "{notes:?}");
@@ -565,38 +667,124 @@ mod tests {
         }
     }
 
-    #[test]
-    fn columns_are_found_by_their_names_in_the_header() {
-        let mut by_name = parser("len=Size:bytes,lba=Offset:bytes,time=1:us,op=Type", TimeUnit::Microseconds, None);
-        assert_eq!(by_name.parse("#stamp, type, OFFSET, size"), Ok(Parsed::Other("header lines")));
-        assert_eq!(by_name.parse("5,write,4096,512"), Ok(record(5_000, 0, Op::Write, 8, 1)));
-        let mut missing = parser("time=t:us,op=type,lba=offsett:bytes,len=size:bytes", TimeUnit::Microseconds, None);
-        let fault = missing.parse("t,type,offset,size").unwrap_err();
-        assert_eq!(fault.found, "the header t, type, offset, size");
-        assert!(fault.expected.contains("`offsett` (did you mean `offset`?)"), "{}", fault.expected);
+    /// Reads a text, whose header line goes before.
+    fn parse(columns: &str, text: &str) -> Result<Vec<Parsed>, Fault> {
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let columns: Columns = columns.parse().unwrap();
+        let preamble = Preamble::of(&lines, &columns.names());
+        let before = preamble.lines;
+        let time_unit = columns.time_unit;
+        let (address_unit, ops) = (AddressUnit::Sectors, OpCodes::default());
+        let mut parser =
+            Delimited::new(&Settings { time_unit, address_unit, ops, event: None, columns: Some(Box::new(columns)), preamble });
+        lines[before..].iter().map(|line| parser.parse(line)).collect()
     }
 
     #[test]
-    fn headers_and_comments_are_no_requests() {
+    fn columns_are_found_by_their_names_in_the_header() {
+        let columns = "len=Size:bytes,lba=Offset:bytes,time=1:us,op=Type";
+        assert_eq!(parse(columns, "#stamp, type, OFFSET, size\n5,write,4096,512").unwrap(), [record(5_000, 0, Op::Write, 8, 1)]);
+        let fault = parse("time=t:us,op=type,lba=offsett:bytes,len=size:bytes", "t,type,offset,size\n1,R,8,8").unwrap_err();
+        assert_eq!(fault.found, "the header t, type, offset, size");
+        assert!(fault.expected.contains("`offsett` (did you mean `offset`?)"), "{}", fault.expected);
+        let fault = parse("time=t:us,op=op,lba=x:bytes,len=size:bytes", "t,op,x,size,X\n1,R,8,8,1").unwrap_err();
+        assert!(fault.expected.contains("one column that is called `x`; say its number, lba=3 or lba=5"), "{}", fault.expected);
+    }
+
+    #[test]
+    fn a_quoted_field_is_one() {
+        let expected = [record(0, 0, Op::Read, 2048, 1024), record(10_000, 1, Op::Write, 4096, 8)];
+        for (text, columns) in [
+            ("0,R,\"1,024\",2048,\"a, \"\"b\"\"\"\n10,W,8,\"4,096\",c", "time:us,op,len:sectors,lba:sectors,device"),
+            ("\"0\";\"R\";\"1,024\";\"2048\";\"a;b\"\n10;W;8;4096;c", "time:us,op,len:sectors,lba:sectors,device"),
+            (
+                "t,op,n,lba,host\n0,R,\"1,024\",2048,\"a, b\"\n10,W,8.0,4.096e3,",
+                "time=t:us,op=op,len=n:sectors,lba=lba:sectors,device=host",
+            ),
+        ] {
+            assert_eq!(parse(columns, text).unwrap(), expected, "{text}");
+        }
+        let fault = parse("time:us,op,len:sectors,lba:sectors", "0,R,8,2048\n1,\"R,8,8").unwrap_err();
+        assert!(fault.expected.contains("a quotation mark that is closed"), "{}", fault.expected);
+        // In a text with commas, a comma in a number groups thousands, or stands for the point.
+        let times = parse("time:us,op,len:sectors,lba:sectors", "\"1,234.5\",R,8,8\n\"1,234\",R,8,8\n\"0,5\",R,8,8").unwrap();
+        assert_eq!(times, [1_234_500, 1_234_000, 500].map(|time_ns| record(time_ns, 0, Op::Read, 8, 8)));
+    }
+
+    #[test]
+    fn a_line_has_no_more_fields_than_the_header_line_has_names() {
+        let columns = "time:us,op,lba:sectors,len:sectors";
+        let header = "time_us,op,lba,sectors,disk\n";
+        assert_eq!(parse(columns, &format!("{header}1,R,8,8,0,\n2,R,8,8\n3,R,8,8,0")).unwrap().len(), 3);
+        let fault = parse(columns, &format!("{header}1,R,8,8,0\n2,R,1,024,8,0")).unwrap_err();
+        assert_eq!((fault.column.number, &*fault.found), (6, "`0`"));
+        assert!(fault.expected.contains("the end of the line after 5 columns"), "{}", fault.expected);
+    }
+
+    #[test]
+    fn lines_are_kept_by_the_value_of_a_column() {
+        let text = "0,Q,R,8,8\n1,D,R,8,8\n2,C,R\n3,D,W,16,8";
+        let expected = [record(1_000, 0, Op::Read, 8, 8), record(3_000, 0, Op::Write, 16, 8)];
+        for columns in ["time:us,keep:D,op,lba:sectors,len:sectors", "len=5:sectors,keep=2:D,time=1:us,op=3,lba=4:sectors"] {
+            let mut parsed = parse(columns, text).unwrap();
+            parsed.retain(|parsed| *parsed != Parsed::Other("lines left out by keep"));
+            assert_eq!(parsed, expected, "{columns}");
+        }
+        let reads = parse("keep=3:R,time=1:us,op=3,lba=4:sectors,len=5:sectors,keep=2:D", text).unwrap();
+        assert_eq!(reads.iter().filter(|parsed| matches!(parsed, Parsed::Request(_))).count(), 1);
+        assert_eq!(parse("time:us,_,_,_,_,keep:D,op,lba,len", "1,2").unwrap_err().column, Column { number: 6, name: "keep" });
+    }
+
+    #[test]
+    fn arrivals_follow_from_ends_and_from_times_between() {
+        let with_latency = |time_ns, latency_ns| {
+            let Parsed::Request(known) = record(time_ns, 0, Op::Read, 8, 8) else { panic!() };
+            Parsed::Request(Record { latency_ns: Some(latency_ns), ..known })
+        };
+        let by_end = parse("done:us,op,lba:sectors,len:sectors,latency:ms", "1000,R,8,8,0.9\n1050,R,8,8,0.01").unwrap();
+        assert_eq!(by_end, [with_latency(100_000, 900_000), with_latency(1_040_000, 10_000)]);
+        // The time passes also where a line is left out.
+        let by_delta =
+            parse("delta:us,op,lba:sectors,len:sectors,keep:1", "0,R,8,8,1\n100,R,8,8,0\n100,R,8,8,1\n7,F,,,1\n5,R,8,8,1").unwrap();
+        let requests: Vec<&Parsed> =
+            by_delta.iter().filter(|parsed| matches!(parsed, Parsed::Request(record) if record.op != Op::Flush)).collect();
+        assert_eq!(requests, [0, 200_000, 212_000].map(|time_ns| record(time_ns, 0, Op::Read, 8, 8)).iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn sizes_follow_from_ends() {
+        for (columns, text) in [
+            ("time:us,op,lba:sectors,last:sectors", "1,R,8,15"),
+            ("time:us,op,lba:sectors,end:sectors", "1,R,8,16"),
+            ("time:us,op,lba:sectors,end:bytes", "1,R,8,8192"),
+            ("time:us,op,lba:bytes,last:bytes", "1,R,4096,8191"),
+            ("time:us,op,lba:kib,end:sectors", "1,R,4,16"),
+        ] {
+            assert_eq!(parse(columns, text).unwrap(), [record(1_000, 0, Op::Read, 8, 8)], "{columns}");
+        }
+        assert!(parse("time:us,op,lba:sectors,end:sectors", "1,R,8,8").unwrap_err().expected.contains("behind that of lba"));
+        assert!(parse("time:us,op,lba:sectors,last:sectors", "1,R,8,7").unwrap_err().expected.contains("not before that of lba"));
+    }
+
+    #[test]
+    fn comments_are_no_requests() {
         let mut parser = parser("time,op,lba:sectors,len:sectors", TimeUnit::Microseconds, None);
-        assert_eq!(parser.parse("timestamp,op,lba,len"), Ok(Parsed::Other("header lines")));
         assert_eq!(parser.parse("# half of it"), Ok(Parsed::Other("comment lines")));
         assert_eq!(parser.parse("1,R,8,8"), Ok(record(1_000, 0, Op::Read, 8, 8)));
         assert_eq!(parser.parse("timestamp,op,lba,len").unwrap_err().column.number, 2);
-        for (line, expected) in [
-            ("Timestamp,Type,Offset", true),
-            ("a b c", true),
-            ("# time op lba", true),
-            ("a b", false),
-            ("1,2,3", false),
-            ("8,R,x", false),
-            (",time,op,lba", true),
-            ("time (us) op lba [sectors]", true),
-            ("(1) 2 3 4", false),
-            ("/dev/sda add x", false),
-        ] {
-            assert_eq!(looks_like_header(line), expected, "{line}");
-        }
+    }
+
+    #[test]
+    fn requests_that_repeat_others_are_doubted() {
+        let doubts = |lines: &[&str]| {
+            let mut parser = parser("time,op,lba:sectors,len:sectors", TimeUnit::Microseconds, None);
+            lines.iter().for_each(|line| _ = parser.parse(line).unwrap());
+            parser.notes().iter().filter(|note| note.contains("as if they were several events")).count()
+        };
+        assert_eq!(doubts(&["1,R,8,8", "2,R,8,8", "3,R,16,8", "4,R,16,8"]), 1);
+        assert_eq!(doubts(&["1,R,8,8", "2,R,16,8", "3,R,8,8", "4,R,16,8"]), 1);
+        assert_eq!(doubts(&["1,R,8,8", "2,R,8,8", "3,R,16,8", "4,W,16,8", "5,R,16,16"]), 0);
+        assert_eq!(doubts(&["1,R,8,8"]), 0);
     }
 
     #[test]

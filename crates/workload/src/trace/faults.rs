@@ -156,15 +156,21 @@ impl Faults {
                 format
             );
         }
-        let more = match (allowed, self.lines) {
-            (Some(allowed), _) => format!(", more than the {allowed} that may be left out"),
-            (None, _) => String::new(),
+        // A late request is as sound as the others.
+        let late: u64 = self.kinds.iter().filter(|kind| matches!(kind.sort, Sort::Late(_))).map(|kind| kind.lines).sum();
+        let left_out = self.lines - late;
+        let what = match (self.lines, late) {
+            (1, _) => format!("this {}", at.unit(1)),
+            (_, 0) => "them".into(),
+            _ => "the others".into(),
         };
-        let what = if self.lines == 1 { format!("this {}", at.unit(1)) } else { "them".into() };
-        let mut advice = format!("; `--skip-faulty {}` leaves {what} out{more}", self.lines);
-        if self.late_ns_max > 0 {
+        let mut advice = if left_out > 0 { format!("; `--skip-faulty {left_out}` leaves {what} out") } else { String::new() };
+        if late > 0 {
             let late_ms = self.late_ns_max.unsigned_abs().div_ceil(1_000_000);
             advice += &format!("; `--reorder-ms {late_ms}` puts late ones in their places");
+        }
+        if let Some(allowed) = allowed {
+            advice += &format!("{} more than the {allowed} that may be left out", if late > 0 { "; all are" } else { "," });
         }
         advice
     }

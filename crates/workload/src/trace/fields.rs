@@ -66,19 +66,117 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// A whole number, 0 or more.
+/// A whole number, 0 or more, in any form in which programs print one: `2048`, `2048.0`, `2.048e+03` or `2,048`.
 #[inline]
 pub(crate) fn unsigned(field: &str, column: Column) -> Result<u64, Fault> {
     match decimal(field.as_bytes()) {
         Some(value) if !field.is_empty() => Ok(value),
-        _ => Err(no_number(field, column)),
+        _ => printed(field, column),
     }
 }
 
+/// A whole number that is more than digits.
 #[cold]
-fn no_number(field: &str, column: Column) -> Fault {
+fn printed(field: &str, column: Column) -> Result<u64, Fault> {
+    if is_cut_off(field) {
+        return Err(Fault::new(column, field, "a number with all its digits; a spreadsheet has rounded this one"));
+    }
+    let whole = |field: &str| u64::try_from(Decimal::of(field)?.whole()?).ok();
+    if let Some(value) = whole(without_groups(field).as_deref().unwrap_or(field)) {
+        return Ok(value);
+    }
     let only_digits = !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());
-    Fault::new(column, field, if only_digits { "a whole number below 2^64" } else { "a whole number, 0 or more" })
+    Err(Fault::new(column, field, if only_digits { "a whole number below 2^64" } else { "a whole number, 0 or more" }))
+}
+
+/// A number of thousands that are grouped by commas, as `1,048,576` or `1,024.5`, without the commas.
+pub(crate) fn without_groups(field: &str) -> Option<String> {
+    let (whole, fraction) = field.split_once('.').map_or((field, None), |(whole, fraction)| (whole, Some(fraction)));
+    let (first, groups) = whole.split_once(',')?;
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_grouped = first.len() <= 3 && are_digits(first) && groups.split(',').all(|group| group.len() == 3 && are_digits(group));
+    (is_grouped && fraction.is_none_or(are_digits)).then(|| field.replace(',', ""))
+}
+
+/// Whether a spreadsheet has rounded a number to the digits that it shows: `1.28166E+17` may have been any of 10^12 numbers.
+fn is_cut_off(field: &str) -> bool {
+    const SHOWN_DIGITS: usize = 6;
+    const SHOWN_WHOLE_BELOW: u32 = 11;
+    field.split_once("E+").is_some_and(|(number, exponent)| {
+        let digits = number.bytes().filter(u8::is_ascii_digit).count();
+        digits <= SHOWN_DIGITS && exponent.parse::<u32>().is_ok_and(|exponent| exponent >= SHOWN_WHOLE_BELOW)
+    })
+}
+
+/// A decimal number, exactly: so many times a power of ten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Decimal {
+    digits: u128,
+    exponent: i32,
+}
+
+impl Decimal {
+    /// Reads a number with or without a point, or a comma, and an exponent, as in `5e-05`, `.5` or `1E+05`.
+    fn of(field: &str) -> Option<Self> {
+        const DIGITS_MAX: usize = 30;
+        const EXPONENT_MAX: i32 = 40;
+        let (number, exponent) = match field.split_once(['e', 'E']) {
+            Some((number, exponent)) => (number, exponent.parse().ok()?),
+            None => (field, 0),
+        };
+        let (whole, fraction) = number.split_once(['.', ',']).unwrap_or((number, ""));
+        // Zeroes at the end are what a program prints that has no whole numbers.
+        let fraction = fraction.trim_end_matches('0');
+        let digits = format!("{whole}{fraction}");
+        let has_digits = number.bytes().any(|byte| byte.is_ascii_digit());
+        if !has_digits || digits.trim_start_matches('0').len() > DIGITS_MAX || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let exponent = i32::checked_sub(exponent, i32::try_from(fraction.len()).ok()?)?;
+        let digits = if digits.is_empty() { 0 } else { digits.parse().ok()? };
+        (exponent.abs() <= EXPONENT_MAX).then_some(Self { digits, exponent })
+    }
+
+    /// So many times as much, without what is below 1; nothing if the number itself is not below 2^64.
+    fn times(self, factor: u64) -> Option<u128> {
+        let power = 10_u128.checked_pow(self.exponent.unsigned_abs());
+        if self.exponent >= 0 {
+            let value = power.and_then(|power| self.digits.checked_mul(power)).filter(|value| u64::try_from(*value).is_ok());
+            return if self.digits == 0 { Some(0) } else { value.map(|value| value * u128::from(factor)) };
+        }
+        // What is divided by more than it can be is nothing.
+        let Some(power) = power else { return Some(0) };
+        u64::try_from(self.digits / power).ok()?;
+        self.digits.checked_mul(u128::from(factor)).map(|value| value / power)
+    }
+
+    /// The number, if it is whole.
+    fn whole(self) -> Option<u128> {
+        let power = 10_u128.checked_pow(self.exponent.unsigned_abs())?;
+        if self.exponent >= 0 { self.digits.checked_mul(power) } else { self.digits.is_multiple_of(power).then_some(self.digits / power) }
+    }
+}
+
+/// A number of bytes with its own unit, as in `4K`, `1.5 MiB` or `512B`, and whether the unit has a B. K is 1024.
+#[cold]
+pub(crate) fn own_bytes(field: &str) -> Option<(u64, bool)> {
+    let number = field.trim_end_matches(char::is_alphabetic);
+    let (letter, has_b) = match field[number.len()..].to_ascii_lowercase().as_str() {
+        "b" | "byte" | "bytes" => ("", true),
+        "k" => ("k", false),
+        "kb" | "kib" => ("k", true),
+        "m" => ("m", false),
+        "mb" | "mib" => ("m", true),
+        "g" => ("g", false),
+        "gb" | "gib" => ("g", true),
+        _ => return None,
+    };
+    let bits = ["", "k", "m", "g"].iter().position(|known| *known == letter)? * 10;
+    let number = number.trim_end();
+    let number = without_groups(number).unwrap_or_else(|| number.to_owned());
+    let Decimal { digits, exponent } = Decimal::of(&number)?;
+    let bytes = Decimal { digits: digits.checked_mul(1 << bits)?, exponent }.whole()?;
+    Some((u64::try_from(bytes).ok()?, has_b))
 }
 
 /// A whole number in hexadecimal, with or without `0x`.
@@ -130,12 +228,27 @@ pub(crate) fn time_ns(field: &str, unit: TimeUnit, column: Column) -> Result<i12
     match unit {
         TimeUnit::Iso8601 => return iso8601::read(field).ok_or_else(|| no_time(field, unit, column)),
         TimeUnit::Clock => return iso8601::of_day(field).ok_or_else(|| no_time(field, unit, column)),
+        TimeUnit::MonthFirst => return iso8601::month_first(field).ok_or_else(|| no_time(field, unit, column)),
+        TimeUnit::DayFirst => return iso8601::day_first(field).ok_or_else(|| no_time(field, unit, column)),
         _ => {}
     }
     match number_ns(field, unit) {
         Some(time_ns) => Ok(time_ns),
-        None => own_unit(field).and_then(|(number, own)| number_ns(number, own)).ok_or_else(|| no_time(field, unit, column)),
+        None => printed_ns(field, unit).ok_or_else(|| no_time(field, unit, column)),
     }
+}
+
+/// A time with an exponent or with its own unit.
+#[cold]
+fn printed_ns(field: &str, unit: TimeUnit) -> Option<i128> {
+    let of = |number: &str, unit: TimeUnit| {
+        let exact = || i128::try_from(Decimal::of(number)?.times(unit.ns())?).ok();
+        number_ns(number, unit).or_else(exact)
+    };
+    if is_cut_off(field) {
+        return None;
+    }
+    of(field, unit).or_else(|| own_unit(field).and_then(|(number, own)| of(number, own)))
 }
 
 /// The unit that stands behind a number, and the number.
@@ -154,7 +267,7 @@ fn number_ns(field: &str, unit: TimeUnit) -> Option<i128> {
     };
     let point_without_digits = fraction.is_empty() && whole.len() < bytes.len();
     let whole_units = decimal(whole).filter(|_| !whole.is_empty() && !point_without_digits)?;
-    // The unit has nine decimal places at most, so further digits are below a nanosecond.
+    // A tenth of a unit is whole nanoseconds, until there is less than one.
     let mut place_ns = unit.ns();
     let mut fraction_ns = 0;
     for digit in fraction {
@@ -182,9 +295,12 @@ fn no_time(field: &str, unit: TimeUnit, column: Column) -> Fault {
     let expected = match unit {
         TimeUnit::Iso8601 => "a date with a time as in ISO 8601, such as 2024-05-31T23:59:59.25Z".into(),
         TimeUnit::Clock => "a time of day, such as 23:59:59.25".into(),
+        TimeUnit::MonthFirst => "a date with a time, whose month is first, such as 05/31/2024 23:59:59.25".into(),
+        TimeUnit::DayFirst => "a date with a time, whose day is first, such as 31.05.2024 23:59:59.25".into(),
         _ => format!("a time in {unit}, 0 or more, such as 12 or 12.5"),
     };
     let other = match () {
+        () if is_cut_off(field) => "; a spreadsheet has rounded this one",
         () if iso8601::is_time(field) => "; this one is as in ISO 8601, whose unit is called iso8601 (--time-unit, or time:iso8601)",
         () if iso8601::of_day(field).is_some() => "; this one is a time of day, whose unit is called clock (--time-unit, or time:clock)",
         () => "",
@@ -210,6 +326,26 @@ impl<'a> Amount<'a> {
     /// A hexadecimal number of units.
     pub(crate) fn hexadecimal(field: &'a str, unit: AddressUnit, column: Column) -> Result<Self, Fault> {
         Ok(Self { value: hexadecimal(field, column)?, unit, field, column })
+    }
+
+    /// A number with its own unit, where it has one that is clear. A K alone counts bytes only where others do.
+    pub(crate) fn with_own_unit(field: &'a str, unit: AddressUnit, column: Column) -> Result<Self, Fault> {
+        match own_bytes(field).filter(|(_, has_b)| *has_b || unit == AddressUnit::Bytes) {
+            Some((value, _)) => Ok(Self { value, unit: AddressUnit::Bytes, field, column }),
+            None => Self::new(field, unit, column),
+        }
+    }
+
+    /// The bytes from this address to another, which is that of the last unit, or of the first behind it.
+    pub(crate) fn up_to(self, end: Self, is_last: bool) -> Result<Self, Fault> {
+        let bytes = |units: u128, unit: AddressUnit| units * u128::from(unit.bytes());
+        let end_byte = bytes(u128::from(end.value) + u128::from(is_last), end.unit);
+        let value = end_byte.checked_sub(bytes(u128::from(self.value), self.unit)).filter(|bytes| *bytes > 0);
+        match value.map(u64::try_from) {
+            Some(Ok(value)) => Ok(Self { value, unit: AddressUnit::Bytes, ..end }),
+            Some(Err(_)) => Err(end.fault("an address below 2^63 bytes")),
+            None => Err(end.fault(if is_last { "an address not before that of lba" } else { "an address behind that of lba" })),
+        }
     }
 
     fn fault(self, expected: impl Into<String>) -> Fault {
@@ -287,9 +423,14 @@ mod tests {
     fn what_is_no_time_is_refused() {
         for field in [
             "-1",
-            "1e5",
-            ".5",
-            "5.",
+            "1e",
+            "e5",
+            "1e5.5",
+            ".",
+            "-1e5",
+            "1e99",
+            "1e20",
+            "1.28166E+17",
             "nan",
             "",
             "1.2.3",
@@ -307,6 +448,69 @@ mod tests {
             let fault = time_ns(field, TimeUnit::Microseconds, TIME).unwrap_err();
             assert_eq!(fault.column, TIME);
             assert!(fault.found.contains(field));
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_programs_print_them() {
+        for (field, ns) in [
+            ("5e-05", 50_000),
+            ("1.44e-07", 144),
+            ("9.9e-10", 0),
+            ("1e-40", 0),
+            ("1E+05", 100_000_000_000_000),
+            ("1.2816639102415433e+17", 128_166_391_024_154_330_000_000_000),
+            (".5", 500_000_000),
+            ("5.", 5_000_000_000),
+            ("0e0", 0),
+            ("1e3us", 1_000_000),
+        ] {
+            assert_eq!(time_ns(field, TimeUnit::Seconds, TIME), Ok(ns), "{field}");
+        }
+        for (field, value) in [
+            ("2048.0", 2048),
+            ("2048.", 2048),
+            ("1E+05", 100_000),
+            ("2.048e3", 2048),
+            ("1.8446744073709551615e19", u64::MAX),
+            ("1,048,576", 1 << 20),
+            ("4,096.0", 4096),
+            ("8,0", 8),
+            ("0.0", 0),
+        ] {
+            assert_eq!(unsigned(field, SIZE), Ok(value), "{field}");
+        }
+        for field in ["2048.5", "1e-1", "1.8446744073709551616e19", "1,04", "1,0485", "1.024.576", "5e-05", "1.28166E+17", "1e", "+1", "e"]
+        {
+            assert!(unsigned(field, SIZE).is_err(), "{field}");
+        }
+        let bytes = |field| Amount::with_own_unit(field, AddressUnit::Bytes, SIZE).map(|amount| amount.value);
+        assert_eq!(
+            [bytes("4K"), bytes("1.5 MiB"), bytes("512B"), bytes("512"), bytes("1,024 KB")].map(Result::unwrap),
+            [4096, 3 << 19, 512, 512, 1 << 20]
+        );
+        assert!(bytes("1.5B").is_err() && bytes("4T").is_err() && bytes("K").is_err());
+        let sectors = Amount::with_own_unit("4KiB", AddressUnit::Sectors, SIZE).unwrap();
+        assert_eq!((sectors.value, sectors.unit), (4096, AddressUnit::Bytes));
+        assert!(Amount::with_own_unit("4K", AddressUnit::Sectors, SIZE).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_number_is_the_same_in_all_its_forms(value in proptest::prelude::any::<u64>(), shift in 0_u32..64, places in 0_usize..20) {
+            let value = value >> shift;
+            let digits = value.to_string();
+            // With the point before any of its digits, and an exponent that says so.
+            let place = places.min(digits.len());
+            let exponent = digits.len() - place;
+            let written = format!("{}.{}e+{exponent:02}", &digits[..place], &digits[place..]);
+            proptest::prop_assert_eq!(unsigned(&written, SIZE), Ok(value), "{}", written);
+            proptest::prop_assert_eq!(unsigned(&format!("{value}.0"), SIZE), Ok(value));
+            proptest::prop_assert_eq!(time_ns(&written, TimeUnit::Microseconds, TIME), Ok(i128::from(value) * 1_000), "{}", written);
+            let mut grouped = crate::text::grouped(value);
+            proptest::prop_assert_eq!(unsigned(&grouped, SIZE), Ok(value));
+            grouped += "0";
+            proptest::prop_assert!(value < 1000 || unsigned(&grouped, SIZE).is_err());
         }
     }
 

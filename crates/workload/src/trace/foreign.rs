@@ -88,6 +88,17 @@ const TEXT: &[Kind] = kinds! {
         "`git lfs pull` in its repository fetches the file itself";
     "a web page", |head| begins_in_any_case(head, b"<!doctype html") || begins_in_any_case(head, b"<html"),
         "what was to be downloaded is behind it, perhaps behind a login or a licence; open its address in a browser";
+    "a CSV of Process Monitor, whose Detail has offsets and lengths", |head| contains(head, b"\"Time of Day\"") && contains(head, b"\"Detail\""),
+        "`python3 -c 'import sys, csv, re; w = csv.writer(open(sys.argv[2], \"w\", newline=\"\")); \
+         w.writerow([\"time\", \"op\", \"offset_bytes\", \"size_bytes\", \"path\"]); \
+         [w.writerow([r[\"Time of Day\"], r[\"Operation\"], *(n.replace(\",\", \"\") for n in m.groups()), r[\"Path\"]]) \
+         for r in csv.DictReader(open(sys.argv[1], encoding=\"utf-8-sig\", newline=\"\")) \
+         for m in [re.match(\"Offset: ([0-9,]+), Length: ([0-9,]+)\", r[\"Detail\"])] \
+         if m and r[\"Operation\"] in (\"ReadFile\", \"WriteFile\") and r[\"Result\"] == \"SUCCESS\"]' {file} {file}.csv` \
+         cuts them out, and --columns time:clock,op,lba:bytes,len:bytes,device reads that; each file is a device";
+    "a workload of MQSim, which names its trace", |head| head.starts_with(b"<?xml") && contains(head, b"<MQSim_IO_Scenarios>"),
+        "give the file that stands in its File_Path, and its Time_Unit as --time-unit (ns for NANOSECOND)";
+    "a drive of MQSim", |head| head.starts_with(b"<?xml") && contains(head, b"<Execution_Parameter_Set>"), NO_REQUESTS;
     "XML", |head| head.starts_with(b"<?xml"), "write it as CSV, with one request per line, which --columns reads";
     "JSON", |head| head.starts_with(b"{") || head.starts_with(b"[{") || head == b"[",
         "`jq -r '.. | objects | select(.op) | [.time, .op, .lba, .len] | @csv' {file} > {file}.csv`, with the names of its own keys, writes it \

@@ -4,6 +4,7 @@ use tinytail_core::units::Ns;
 
 use crate::error::Column;
 use crate::trace::fields::Fault;
+use crate::trace::header::Preamble;
 use crate::trace::mapping::Columns;
 use crate::trace::op::Op;
 use crate::trace::units::{AddressUnit, Event, OpCodes, TimeUnit};
@@ -175,4 +176,6 @@ pub struct Settings {
     pub event: Option<Event>,
     /// What the columns mean, in the format that needs to be told.
     pub columns: Option<Box<Columns>>,
+    /// What stands before the requests.
+    pub preamble: Preamble,
 }

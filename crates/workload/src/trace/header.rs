@@ -3,9 +3,12 @@
 //! A name is taken apart into words: at what is neither letter nor digit, where known words are written as one, and where
 //! capitals begin. The words say what the column is and in which unit. Words that are not known say nothing.
 
+use std::cmp::Reverse;
 use std::fmt;
 
-use crate::trace::columns;
+use crate::trace::delimiter::Delimiter;
+use crate::trace::fields::Fault;
+use crate::trace::format::Parsed;
 use crate::trace::mapping::Role;
 use crate::trace::units::{AddressUnit, TimeUnit};
 
@@ -20,6 +23,10 @@ pub(super) struct Name {
     pub(super) nvme: bool,
     /// Whether the column has names where others may have numbers.
     pub(super) is_name: bool,
+    /// Whether the column may say which lines are requests of their own to the drive, as `event` and `result` may.
+    pub(super) tells_lines: bool,
+    /// The unit of a column with a role, where it is none that is read.
+    pub(super) unread_unit: Option<String>,
 }
 
 /// What a column is.
@@ -75,6 +82,14 @@ enum Word {
     /// The column is something that is not read, whatever else the name says.
     Other,
     Is(Role),
+    /// The end of a request, in time or in space.
+    End,
+    /// The end of a request, in time.
+    Done,
+    /// The time since the request before.
+    Delta,
+    Since,
+    Previous,
     /// An offset, in time or in space.
     Offset,
     /// An address or a size in this unit; the bool says whether it is a size.
@@ -96,23 +111,40 @@ enum Word {
     Nvme(Role),
     /// A unit of time that is as often short for something else.
     Short(TimeUnit),
+    /// The same, of times alone: a `latency_min` is the shortest.
+    OfTimes(TimeUnit),
+    /// A unit that is not read.
+    Unread,
     Filler,
     Unknown,
 }
 
 use AddressUnit::{Bytes, Kib, Sectors};
-use TimeUnit::{Nanoseconds, Seconds};
-use Word::{Code, Count, First, In, Name as Named, Number, Nvme, Offset, One, Other, Read, Short, Unit as Units, Write};
+use TimeUnit::{Hours, Minutes, Nanoseconds, Seconds};
+use Word::{
+    Code, Count, Delta, Done, End, First, In, Name as Named, Number, Nvme, OfTimes, Offset, One, Other, Previous, Read, Short, Since,
+    Unit as Units, Unread, Write,
+};
 
 #[rustfmt::skip]
 const WORDS: &[(Word, &[&str])] = &[
     (Other, &[
-        "wait", "delay", "gap", "delta", "iat", "interarrival", "think", "queue", "qd", "qdepth", "depth", "inflight",
-        "end", "ends", "finish", "finished", "complete", "completed", "completion", "done", "process", "proc", "pid", "tid",
-        "ppid", "tgid", "thread", "threads", "comm", "cpu", "core", "md5", "hash", "crc", "checksum", "error", "err",
+        "wait", "delay", "think", "queue", "qd", "qdepth", "depth", "inflight", "process", "proc", "pid", "tid", "ppid",
+        "tgid", "thread", "threads", "comm", "cpu", "core", "md5", "hash", "crc", "checksum", "error", "err",
         "errno", "status", "result", "sync", "fua", "priority", "prio", "class", "ioclass", "index", "idx", "seq",
         "sequence", "sid", "cid", "qid", "hint", "inode", "ino", "file", "filename", "path", "cache", "memory", "mem",
         "irp", "ptr", "retries",
+    ]),
+    (Done, &["finish", "finished", "complete", "completed", "completion", "done"]),
+    (End, &["end", "ends", "last"]),
+    (Delta, &["gap", "delta", "iat", "interarrival", "inter"]),
+    (Since, &["since", "from"]),
+    (Previous, &["previous", "prev"]),
+    (OfTimes(Minutes), &["min", "mins"]),
+    (OfTimes(Hours), &["h"]),
+    (Unread, &[
+        "day", "days", "week", "weeks", "ps", "psec", "picoseconds", "fs", "tick", "ticks", "cycle", "cycles", "jiffy", "jiffies",
+        "tsc", "words", "dwords", "tracks", "cylinders", "clusters", "extents", "chunks", "tib", "tb",
     ]),
     (Word::Is(Role::Latency), &["latency", "lat", "response", "resp", "duration", "service"]),
     (Word::Is(Role::Len), &["len", "length", "size", "sizes", "sz", "bs"]),
@@ -146,6 +178,7 @@ const WORDS: &[(Word, &[&str])] = &[
     (One(Unit::Space(Bytes)), &["byte"]),
     (Units(Unit::Space(Kib)), &["kib", "kb", "kbytes", "kibibytes", "kilobytes"]),
     (Units(Unit::Sized(1 << 20)), &["mib", "mb", "mbytes", "mebibytes", "megabytes"]),
+    (Units(Unit::Sized(1 << 30)), &["gib", "gb", "gbytes", "gibibytes", "gigabytes"]),
     (Short(Seconds), &["s", "sec", "secs"]),
     (Number, &["number", "num", "no", "nr", "n", "nb"]),
     (First, &["start", "starting", "first", "begin"]),
@@ -168,14 +201,168 @@ const OPEN_CAS: [(&str, Is, Option<Unit>); 4] = [
 /// What the words that say most say first: `block_size` is a size, `device_offset` an offset.
 const RANKS: [Role; 7] = [Role::Latency, Role::Len, Role::Lba, Role::Time, Role::Op, Role::Device, Role::Flush];
 
-/// What the columns of a text with these first lines are called, if at least so many of them have names.
-pub(super) fn titles(lines: &[String], width: usize) -> Option<Vec<String>> {
-    let (comments, others): (Vec<&String>, Vec<&String>) = lines.iter().partition(|line| line.starts_with('#'));
-    let names = |line: &&String| columns::looks_like_header(line).then(|| columns::header_names(line));
-    // Some write the names of the columns as a comment, after others. A sentence names next to nothing.
-    let named = |titles: &Vec<String>| titles.iter().filter(|title| matches!(read(title).is, Is::Role(_))).count();
-    let commented = comments.iter().rev().filter_map(names).filter(|titles| named(titles) >= 3);
-    others.first().and_then(names).into_iter().chain(commented).find(|titles| titles.len() >= width)
+/// Words of columns whose values may say that a line is another event of a request, or that the request never came to the drive.
+#[rustfmt::skip]
+const TELLING: &[&str] = &[
+    "event", "action", "phase", "status", "state", "stage", "layer", "step", "type", "kind", "result", "outcome", "hit", "miss", "cached",
+    "error", "err", "errno", "success", "failed", "ret", "retcode", "return", "tracepoint", "probe", "point", "hook",
+];
+
+/// The line that names the columns of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// As it is written.
+    pub(super) line: String,
+    /// Its place among the lines that are not blank, from 0.
+    pub(super) at: usize,
+    pub(super) titles: Vec<String>,
+    /// What separates the fields of other lines, where these have as many as it has names.
+    pub(super) delimiter: Option<Delimiter>,
+}
+
+/// What stands before the requests of a text: titles, comments, and perhaps the names of the columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preamble {
+    /// How many lines it has that are not blank.
+    pub(super) lines: usize,
+    pub(super) header: Option<Header>,
+}
+
+impl Preamble {
+    /// Finds it among the first lines of a text that are not blank. The header line has the names that are wanted, if there are any.
+    pub(super) fn of(lines: &[String], wanted: &[&str]) -> Self {
+        let header = header(lines, wanted);
+        let remarks = lines.iter().take_while(|line| is_remark(line)).count();
+        Self { lines: header.as_ref().map_or(remarks, |header| header.at + 1), header }
+    }
+
+    /// What a line is that a format could not read: a part of this, the header line once more, or faulty.
+    #[cold]
+    pub(super) fn or_fault(&self, at: usize, line: &str, fault: Fault) -> Result<Parsed, Fault> {
+        let is_again = self.header.as_ref().is_some_and(|header| header.line == line.trim());
+        match at < self.lines {
+            true => Ok(Parsed::Other(self.kind(at, line))),
+            false if is_again => Ok(Parsed::Other("header lines")),
+            false => Err(fault),
+        }
+    }
+
+    /// What one of its lines is, in the plural.
+    pub(super) fn kind(&self, at: usize, line: &str) -> &'static str {
+        match &self.header {
+            Some(header) if header.at == at => "header lines",
+            _ if uncommented(line).is_some() => "comment lines",
+            _ => "title lines",
+        }
+    }
+}
+
+/// A line that may name the columns.
+struct Candidate {
+    has_wanted: bool,
+    header: Header,
+    /// How many roles its names have.
+    named: usize,
+}
+
+/// Of the lines that could name the columns, the one that fits the others best. What stands before it is no request.
+fn header(lines: &[String], wanted: &[&str]) -> Option<Header> {
+    let first = lines.iter().position(|line| !is_remark(line));
+    let candidate = |at: usize| {
+        let line = &lines[at];
+        let titles = names_in(line);
+        let has_wanted = !wanted.is_empty() && wanted.iter().all(|wanted| titles.iter().any(|title| title.eq_ignore_ascii_case(wanted)));
+        if !has_wanted && !looks_like_header(line) {
+            return None;
+        }
+        let named = named(&titles);
+        let delimiter = delimiter_of(line, titles.len(), &lines[at + 1..]);
+        // A sentence names next to nothing.
+        let least = match (uncommented(line), delimiter) {
+            (None, _) if first == Some(at) => 0,
+            (None, Some(_)) => 2,
+            _ => 3,
+        };
+        let is_one = (has_wanted || named >= least) && !lines[..at].iter().any(|line| is_row(line, titles.len(), delimiter));
+        is_one.then(|| Candidate { has_wanted, named, header: Header { line: line.trim().into(), at, titles, delimiter } })
+    };
+    let candidates = (0..lines.len()).filter_map(candidate);
+    candidates.max_by_key(|one| (one.has_wanted, one.header.delimiter.is_some(), one.named, Reverse(one.header.at))).map(|one| one.header)
+}
+
+/// What separates the fields of the lines behind a header line, if most of them have as many as it has names.
+fn delimiter_of(header: &str, names: usize, lines: &[String]) -> Option<Delimiter> {
+    const LOOKED_AT: usize = 16;
+    let rows: Vec<&String> = lines.iter().filter(|line| !is_remark(line) && !looks_like_header(line)).take(LOOKED_AT).collect();
+    let has_names = |delimiter: Delimiter, row: &str| {
+        let fields = delimiter.fields(row);
+        fields.len() == names || fields.len() == names + 1 && fields.last().is_some_and(String::is_empty)
+    };
+    let fits = |delimiter: &Delimiter| {
+        let fitting = rows.iter().filter(|row| has_names(*delimiter, row)).count();
+        fitting > 0 && 2 * fitting >= rows.len()
+    };
+    let own = Delimiter::of(uncommented(header).unwrap_or(header), 2);
+    own.into_iter().chain(Delimiter::ALL).find(fits)
+}
+
+/// Whether a line has as many fields as there are names, and numbers among them.
+fn is_row(line: &str, names: usize, delimiter: Option<Delimiter>) -> bool {
+    let Some(delimiter) = delimiter.or_else(|| Delimiter::of(line, 3)).filter(|_| !is_remark(line)) else { return false };
+    let fields = delimiter.fields(line);
+    let numbers = fields.iter().filter(|field| field.starts_with(|letter: char| letter.is_ascii_digit())).count();
+    fields.len() == names && numbers > 1
+}
+
+/// How many roles these names have.
+fn named(titles: &[String]) -> usize {
+    let names: Vec<Is> = titles.iter().map(|title| read(title).is).collect();
+    Role::ALL.into_iter().filter(|role| names.contains(&Is::Role(*role))).count()
+}
+
+/// Whether a line surely names columns.
+pub(super) fn names_columns(line: &str) -> bool {
+    looks_like_header(line) && named(&names_in(line)) >= 3
+}
+
+/// What a line without its mark of a comment is, if it has one.
+pub(super) fn uncommented(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let marked = ["#", "//", "--", "%"].into_iter().find_map(|mark| line.strip_prefix(mark).map(|rest| rest.trim_start_matches(mark)));
+    // A semicolon may separate fields, of which the first is empty.
+    marked.or_else(|| line.strip_prefix(';').filter(|rest| !rest.contains(';'))).map(str::trim)
+}
+
+/// Whether a line is a comment, or says for a spreadsheet what separates fields, as `sep=;` does.
+fn is_remark(line: &str) -> bool {
+    let plain = line.trim().trim_matches('"');
+    let is_separator = plain.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("sep=")) && plain.chars().count() <= 5;
+    is_separator || uncommented(line).is_some()
+}
+
+/// Whether a line looks like the names of columns: at least three words, of which none begins like a number. The first may be
+/// missing, as the name of the numbers of lines often is.
+pub(super) fn looks_like_header(line: &str) -> bool {
+    let line = uncommented(line).unwrap_or(line);
+    let is_name = |field: &String| field.trim_start_matches(['(', '[']).starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
+    Delimiter::of(line, 3).is_some_and(|delimiter| {
+        let fields = delimiter.fields(line);
+        fields.first().is_some_and(|first| first.is_empty() || is_name(first)) && fields[1..].iter().all(is_name)
+    })
+}
+
+/// The names of the columns in a header line; a unit that stands apart in brackets belongs to the name before.
+pub(super) fn names_in(line: &str) -> Vec<String> {
+    let line = uncommented(line).unwrap_or(line);
+    let delimiter = Delimiter::of(line, 2).unwrap_or(Delimiter::WhiteSpace);
+    let mut names: Vec<String> = Vec::new();
+    for field in delimiter.fields(line) {
+        match names.last_mut() {
+            Some(before) if delimiter == Delimiter::WhiteSpace && field.starts_with(['(', '[']) => *before += &format!(" {field}"),
+            _ => names.push(field),
+        }
+    }
+    names
 }
 
 /// What a name of a column says.
@@ -184,7 +371,8 @@ pub(super) fn read(name: &str) -> Name {
     let words = if name.chars().count() > 1 { words(name) } else { Vec::new() };
     let has = |word: Word| words.contains(&word);
     let nvme = words.iter().any(|word| matches!(word, Nvme(_)));
-    let mut said = Name { is: Is::Unknown, unit: None, read_code: None, nvme, is_name: has(Named) };
+    let tells_lines = tells_lines(name);
+    let mut said = Name { is: Is::Unknown, unit: None, read_code: None, nvme, is_name: has(Named), tells_lines, unread_unit: None };
     if let Some((_, is, unit)) = OPEN_CAS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)) {
         return Name { is: *is, unit: *unit, ..said };
     }
@@ -213,17 +401,47 @@ pub(super) fn read(name: &str) -> Name {
         (Some(Role::Lba | Role::Len), Some(unit)) => !matches!(unit, Unit::Time(_)),
         _ => false,
     };
-    said.is = role.filter(|_| fits).map_or(Is::Unknown, Is::Role);
+    let is_delta = has(Delta) || has(Since) && (has(End) || has(Previous));
+    said.is = match role.filter(|_| fits) {
+        Some(Role::Time) | None if is_delta && fits => Is::Role(Role::Delta),
+        Some(Role::Time) | None if (has(End) || has(Done)) && fits => Is::Role(Role::Done),
+        Some(Role::Lba) if has(End) => Is::Role(Role::Last),
+        Some(role) if role != Role::Latency && (is_delta || has(End) || has(Done)) => Is::Other,
+        Some(role) => Is::Role(role),
+        None => Is::Unknown,
+    };
+    said.unread_unit = unread_unit(name, &words).filter(|_| said.unit.is_none() && matches!(said.is, Is::Role(_)));
     if said.is == Is::Role(Role::Op) {
         said.read_code = read_code(&words);
     }
     said
 }
 
+/// Whether a name has one of the words of columns that tell which lines are requests.
+fn tells_lines(name: &str) -> bool {
+    let is_one = |chunk: &str| {
+        let chunk = chunk.to_lowercase();
+        let ends = |word: &&str| chunk == **word || chunk.len() > 3 && chunk.ends_with(*word) && word.len() > 2;
+        TELLING.iter().any(|word| ends(&word) || chunk.strip_suffix('s').is_some_and(|one| one == *word))
+    };
+    name.split(|letter: char| !letter.is_alphanumeric()).any(is_one)
+}
+
+/// The unit in a name that is none that is read: a word for one, or what stands in brackets behind a time.
+fn unread_unit(name: &str, words: &[Word]) -> Option<String> {
+    let in_brackets = || {
+        let (_, inner) = name.trim_end_matches([')', ']']).rsplit_once(['(', '['])?;
+        (inner.len() + 1 < name.len() && words.last() == Some(&Word::Unknown)).then(|| inner.trim().to_owned())
+    };
+    let chunks = || name.split(|letter: char| !letter.is_alphanumeric());
+    let unread = chunks().find(|chunk| known(&chunk.to_lowercase()) == Some(Unread)).map(str::to_owned);
+    unread.or_else(|| in_brackets().filter(|_| words.contains(&Word::Is(Role::Time))))
+}
+
 /// The address or the size that a unit stands for.
 fn amount(words: &[Word]) -> Option<Role> {
     let place = words.iter().position(|word| matches!(word, Units(unit) | One(unit) if !matches!(unit, Unit::Time(_))))?;
-    let is_first = words.contains(&First);
+    let is_first = words.contains(&First) || words.contains(&End);
     match words[place] {
         // The number of a sector, and the number of sectors.
         One(_) if words[..place].contains(&Number) => Some(Role::Len),
@@ -240,6 +458,7 @@ fn unit(words: &[Word], role: Option<Role>) -> Option<Unit> {
         One(unit) if role == Some(Role::Len) && *unit != Unit::Space(Bytes) && !counts(words, index) => None,
         Units(unit) | One(unit) => Some(*unit),
         Short(unit) if role.is_none_or(|role| matches!(role, Role::Time | Role::Latency)) => Some(Unit::Time(*unit)),
+        OfTimes(unit) if role == Some(Role::Time) => Some(Unit::Time(*unit)),
         _ => None,
     });
     let sized = words.iter().find_map(|word| match word {
@@ -383,10 +602,19 @@ mod tests {
             ("latency ResponseTime io.latency", role(Role::Latency, None)),
             ("latency_us resp(us) lat_usec", role(Role::Latency, us)),
             ("flush is_flush io.flush", role(Role::Flush, None)),
-            (
-                "queue queue_latency_us queue_depth pid process end_time completion_ts header.size io.ioClass fua md5 pre_wait",
-                (Is::Other, None),
-            ),
+            ("queue queue_latency_us queue_depth pid process header.size io.ioClass fua md5 pre_wait", (Is::Other, None)),
+            ("end_time completion_ts finish ENDs done", role(Role::Done, None)),
+            ("end_time_us complete(us) EndUS", role(Role::Done, us)),
+            ("interarrival_us time_since_last_us gap(us)", role(Role::Delta, us)),
+            ("delta iat inter_arrival_time", role(Role::Delta, None)),
+            ("end_lba last_lba", role(Role::Last, Some(Unit::Blocks))),
+            ("last_sector end_sectors", role(Role::Last, sectors)),
+            ("completion_latency_us", role(Role::Latency, us)),
+            ("time_min minutes", role(Role::Time, Some(Unit::Time(Minutes)))),
+            ("time_h hours", role(Role::Time, Some(Unit::Time(Hours)))),
+            ("size_gb", role(Role::Len, Some(Unit::Sized(1 << 30)))),
+            ("min_offset", role(Role::Lba, None)),
+            ("latency_min", role(Role::Latency, None)),
             ("x foo hostname", (Is::Unknown, None)),
             ("offset_us length_us device_us", (Is::Unknown, us)),
         ] {
@@ -394,6 +622,81 @@ mod tests {
                 let said = read(name);
                 assert_eq!((said.is, said.unit), expected, "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn units_that_are_not_read_are_named() {
+        for (name, unit) in [
+            ("time_ticks", Some("ticks")),
+            ("time (days)", Some("days")),
+            ("Time [tocks]", Some("tocks")),
+            ("offset_tracks", Some("tracks")),
+            ("time_us", None),
+            ("time_of_x", None),
+            ("ticks", None),
+        ] {
+            assert_eq!(read(name).unread_unit.as_deref(), unit, "{name}");
+        }
+    }
+
+    #[test]
+    fn some_columns_may_tell_which_lines_are_requests() {
+        for name in
+            ["event", "Event Name", "eventType", "io_status", "cache_hit", "cachehit", "PHASE", "result", "errors", "IOType", "layer"]
+        {
+            assert!(read(name).tells_lines, "{name}");
+        }
+        for name in ["time_us", "white", "op", "hitherto", "latency"] {
+            assert!(!read(name).tells_lines, "{name}");
+        }
+    }
+
+    fn preamble(text: &str, wanted: &[&str]) -> Preamble {
+        Preamble::of(&text.lines().map(str::to_owned).collect::<Vec<_>>(), wanted)
+    }
+
+    #[test]
+    fn the_header_line_may_stand_behind_others() {
+        const NAMES: &str = "time_us,lba,sectors,is_read,device";
+        const ROWS: &str = "0,2048,8,1,0\n100,4096,8,0,0";
+        for before in [
+            "",
+            "volume trace exported 2024\n",
+            "# a\n# b\n",
+            "sep=,\n",
+            "exported by tool v2,,,,\n",
+            "Tracing block I/O. Ctrl-C to end.\n",
+            "Recorded 2024-03-05 10:00, 3 disks\nsize and time of requests\n// c\n",
+            "; c\n-- d\n% e\n",
+        ] {
+            for mark in ["", "# ", "//"] {
+                let found = preamble(&format!("{before}{mark}{NAMES}\n{ROWS}\n{NAMES}\n{ROWS}"), &[]);
+                let header = found.header.unwrap_or_else(|| panic!("{before}"));
+                assert_eq!((found.lines, header.at), (before.lines().count() + 1, before.lines().count()), "{before}{mark}");
+                assert_eq!((header.titles.len(), header.delimiter), (5, Some(Delimiter::Letter(','))), "{before}{mark}");
+            }
+        }
+        // What stands before a request names nothing of it.
+        assert_eq!(preamble(&format!("{ROWS}\n{NAMES}\n{ROWS}"), &[]), Preamble::default());
+        assert_eq!(preamble("# a\n# b\n1,2,3", &[]), Preamble { lines: 2, header: None });
+        assert_eq!(preamble("1 a,2 b\n1,2", &["2 B", "1 a"]).header.unwrap().titles, ["1 a", "2 b"]);
+        let words = preamble("STARTs ENDs TYPE (x) DEV\n1 2 R 8,16", &[]).header.unwrap();
+        assert_eq!((words.titles.len(), words.delimiter), (4, Some(Delimiter::WhiteSpace)));
+        for (line, expected) in [
+            ("Timestamp,Type,Offset", true),
+            ("a b c", true),
+            ("# time op lba", true),
+            ("a b", false),
+            ("1,2,3", false),
+            ("8,R,x", false),
+            (",time,op,lba", true),
+            ("time (us) op lba [sectors]", true),
+            ("(1) 2 3 4", false),
+            ("/dev/sda add x", false),
+            ("\"a, b\",c,d", true),
+        ] {
+            assert_eq!(looks_like_header(line), expected, "{line}");
         }
     }
 

@@ -16,7 +16,7 @@ const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 /// A line of a trace file.
 pub(crate) enum Line<'a> {
-    /// Text, without surrounding white space.
+    /// Text, without surrounding white space. Tabs stay, which may stand for empty fields.
     Text(&'a str),
     /// What is no text, by what was found in it.
     Bytes(String),
@@ -116,7 +116,7 @@ impl Input {
             }
         }
         match std::str::from_utf8(&self.buffer) {
-            Ok(line) => Ok(Some((self.position, Line::Text(line.trim())))),
+            Ok(line) => Ok(Some((self.position, Line::Text(line.trim_matches(|letter: char| letter != '\t' && letter.is_whitespace()))))),
             Err(error) => {
                 let at = error.valid_up_to();
                 let found = format!("the byte 0x{:02x} at byte {} of the line", self.buffer[at], at + 1);

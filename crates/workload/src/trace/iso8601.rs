@@ -1,9 +1,32 @@
 //! Dates with times as ISO 8601 has them: `2024-05-31T23:59:59.25Z`, also with a space in place of the T, with an offset such as
 //! `+02:00`, and without `-` and `:`. A time without an offset is taken for UTC. A time of day stands alone: `23:59:59.25`.
+//! Dates whose month or day is first, as `05/31/2024 11:59:59 PM` and `31.05.2024 23:59:59`, are read where it is said which.
 
 /// Whether it is a date with a time.
 pub(super) fn is_time(field: &str) -> bool {
     read(field).is_some()
+}
+
+/// A date with a time, in nanoseconds since 1970, of which the month is first.
+pub(super) fn month_first(field: &str) -> Option<i128> {
+    of_parts(field, true)
+}
+
+/// A date with a time, in nanoseconds since 1970, of which the day is first.
+pub(super) fn day_first(field: &str) -> Option<i128> {
+    of_parts(field, false)
+}
+
+fn of_parts(field: &str, is_month_first: bool) -> Option<i128> {
+    let one_or_two = |text| digits(text, 2).or_else(|| digits(text, 1));
+    let (first, rest) = one_or_two(field.as_bytes())?;
+    let separator = *rest.first().filter(|byte| matches!(byte, b'/' | b'.' | b'-'))?;
+    let (second, rest) = one_or_two(&rest[1..])?;
+    let (year, rest) = digits(after(rest, separator, true)?, 4)?;
+    let (month, day) = if is_month_first { (first, second) } else { (second, first) };
+    let days = days(year, month, day)?;
+    let clock = field[field.len() - rest.len()..].strip_prefix([' ', ',', 'T'])?.trim_start();
+    Some(i128::from(days) * 86_400_000_000_000 + of_day(clock)?)
 }
 
 /// Whether it is a date without a time.
@@ -34,14 +57,22 @@ pub(super) fn read(field: &str) -> Option<i128> {
     Some(seconds * 1_000_000_000 + i128::from(fraction_ns))
 }
 
-/// A time of day, in nanoseconds since midnight.
+/// A time of day, in nanoseconds since midnight, of 24 hours or of twelve with AM or PM behind them.
 pub(super) fn of_day(field: &str) -> Option<i128> {
     let text = field.as_bytes();
     let (hour, rest) = digits(text, 2).or_else(|| digits(text, 1))?;
     let (minute, rest) = digits(after(rest, b':', true)?, 2)?;
     let (second, rest) = digits(after(rest, b':', true)?, 2)?;
     let (fraction_ns, rest) = fraction(rest)?;
-    let is_one = hour < 24 && minute < 60 && second <= 60 && rest.is_empty();
+    let half = rest.trim_ascii_start();
+    let hour = match half {
+        [] => hour,
+        _ if !(1..=12).contains(&hour) => return None,
+        _ if half.eq_ignore_ascii_case(b"AM") => hour % 12,
+        _ if half.eq_ignore_ascii_case(b"PM") => hour % 12 + 12,
+        _ => return None,
+    };
+    let is_one = hour < 24 && minute < 60 && second <= 60;
     is_one.then(|| i128::from(hour * 3600 + minute * 60 + second) * 1_000_000_000 + i128::from(fraction_ns))
 }
 
@@ -51,6 +82,11 @@ fn date(text: &[u8]) -> Option<(i64, &[u8])> {
     let dashes = rest.first() == Some(&b'-');
     let (month, rest) = digits(after(rest, b'-', dashes)?, 2)?;
     let (day, rest) = digits(after(rest, b'-', dashes)?, 2)?;
+    Some((days(year, month, day)?, rest))
+}
+
+/// The days since 1970 of a date.
+fn days(year: u32, month: u32, day: u32) -> Option<i64> {
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let of_month = match month {
         2 => 28 + u32::from(is_leap),
@@ -64,7 +100,7 @@ fn date(text: &[u8]) -> Option<(i64, &[u8])> {
     // In years that begin in March, the day of the leap year is the last.
     let year = i64::from(year) - i64::from(month < 3);
     let of_year = i64::from((153 * ((month + 9) % 12) + 2) / 5 + day - 1);
-    Some((year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468, rest))
+    Some(year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468)
 }
 
 /// What stands behind a separator, where there are separators.
@@ -151,6 +187,26 @@ mod tests {
     }
 
     #[test]
+    fn dates_may_have_their_month_or_their_day_first() {
+        let moment = read("2024-05-03T22:00:00.0001Z");
+        for written in ["05/03/2024 10:00:00.000100 PM", "5/3/2024 22:00:00.0001", "05-03-2024, 10:00:00,0001pm"] {
+            assert_eq!(month_first(written), moment, "{written}");
+        }
+        assert_eq!((day_first("03.05.2024 22:00:00,0001"), day_first("3/5/2024T22:00:00.0001")), (moment, moment));
+        assert_eq!((month_first("31/05/2024 10:00:00"), day_first("05/31/2024 10:00:00")), (None, None));
+        for written in
+            ["05/03/24 10:00:00", "05/03.2024 10:00:00", "05/03/2024", "05/03/2024 22:00:00 PM", "05/03/2024 10:00", "2024/05/03 10:00:00"]
+        {
+            assert_eq!((month_first(written), day_first(written)), (None, None), "{written}");
+        }
+        assert_eq!(
+            (of_day("12:00:00 AM"), of_day("12:00:01 pm"), of_day("1:00:00PM")),
+            (Some(0), Some(43_201 * SECOND), Some(46_800 * SECOND))
+        );
+        assert_eq!((of_day("13:00:00 PM"), of_day("0:00:00 AM"), of_day("01:00:00 XM")), (None, None, None));
+    }
+
+    #[test]
     fn what_is_no_date_with_a_time_is_refused() {
         for field in [
             "",
@@ -197,6 +253,8 @@ mod tests {
             read(&near);
             of_day(&text);
             of_day(&near);
+            month_first(&text);
+            day_first(&near);
         }
     }
 }

@@ -19,9 +19,17 @@ pub(crate) const EXAMPLE: &str = "time:us,op,lba:sectors,len:bytes";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Time,
+    /// The time since the line before.
+    Delta,
+    /// When it was complete: it came so long before as its latency says.
+    Done,
     Op,
     Lba,
     Len,
+    /// The last unit that it touches, in place of a size.
+    Last,
+    /// The first unit behind it, in place of a size.
+    End,
     Device,
     /// Whether a request without data is a flush.
     Flush,
@@ -29,17 +37,39 @@ pub(super) enum Role {
     Latency,
 }
 
-pub(super) const ROLES: usize = 7;
+pub(super) const ROLES: usize = 11;
 
 impl Role {
-    pub(super) const ALL: [Self; ROLES] = [Self::Time, Self::Op, Self::Lba, Self::Len, Self::Device, Self::Flush, Self::Latency];
+    pub(super) const ALL: [Self; ROLES] = [
+        Self::Time,
+        Self::Delta,
+        Self::Done,
+        Self::Op,
+        Self::Lba,
+        Self::Len,
+        Self::Last,
+        Self::End,
+        Self::Device,
+        Self::Flush,
+        Self::Latency,
+    ];
+
+    /// Those that say when a request came.
+    pub(super) const WHEN: [Self; 3] = [Self::Time, Self::Delta, Self::Done];
+
+    /// Those that say how long a request is.
+    pub(super) const HOW_LONG: [Self; 3] = [Self::Len, Self::Last, Self::End];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Time => "time",
+            Self::Delta => "delta",
+            Self::Done => "done",
             Self::Op => "op",
             Self::Lba => "lba",
             Self::Len => "len",
+            Self::Last => "last",
+            Self::End => "end",
             Self::Device => "device",
             Self::Flush => "flush",
             Self::Latency => "latency",
@@ -50,18 +80,53 @@ impl Role {
     fn words(self) -> &'static [&'static str] {
         match self {
             Self::Time => &["time", "timestamp", "ts", "arrival", "clock", "date"],
+            Self::Delta => &["delta", "interarrival", "iat", "gap"],
+            Self::Done => &["done", "complete", "completed", "completion", "finish", "finished"],
             Self::Op => &["op", "type", "operation", "opcode", "rw", "rwbs", "iotype", "action", "cmd", "command"],
             Self::Lba => &["lba", "offset", "address", "addr", "sector", "block", "lbn", "start", "position"],
             Self::Len => &["len", "length", "size", "bytes", "sectors", "blocks", "count", "nblocks", NLB],
+            Self::Last => &["last"],
+            Self::End => &["end"],
             Self::Device => &["device", "dev", "disk", "disknumber", "lun", "volume", "asu"],
             Self::Flush => &["flush"],
             Self::Latency => &["latency"],
         }
     }
 
-    fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.words().contains(&word))
+    /// The role that a word of a mapping means. An end in a unit of time is when a request was complete.
+    fn of(word: &str, unit: Option<&str>) -> Option<Self> {
+        let role = Self::ALL.into_iter().find(|role| role.words().contains(&word))?;
+        let is_time = role == Self::End && unit.is_some_and(|unit| unit.parse::<TimeUnit>().is_ok());
+        Some(if is_time { Self::Done } else { role })
     }
+}
+
+/// What a column that chooses lines is called in a mapping, before the value that lines must have.
+pub(super) const KEEP: &str = "keep";
+
+/// A column, and the value in it of lines that are read; the others are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Keep {
+    pub(super) place: Place,
+    pub(super) value: String,
+}
+
+impl Keep {
+    /// How a value is written in a mapping: what means something there is `_`.
+    pub(super) fn written(value: &str) -> String {
+        value.replace(|letter: char| is_of_mapping(letter), "_")
+    }
+
+    /// Whether a line with this value is read.
+    #[inline]
+    pub(super) fn keeps(value: &str, wanted: &str) -> bool {
+        value.len() == wanted.len() && value.bytes().zip(wanted.bytes()).all(|(a, b)| a == b || b == b'_' && is_of_mapping(a.into()))
+    }
+}
+
+/// Whether a letter can't be in a value of a mapping.
+fn is_of_mapping(letter: char) -> bool {
+    letter == ',' || letter == ':' || letter == '=' || letter.is_ascii_whitespace()
 }
 
 /// The size as NVMe has it, from 0 for one block.
@@ -83,6 +148,8 @@ pub struct Columns {
     written: String,
     /// By role; time, device, flush and latency may be missing.
     pub(super) places: Box<[Option<Place>; ROLES]>,
+    /// Which lines are read, if not all are.
+    pub(super) keeps: Vec<Keep>,
     /// Unit of the times, if the mapping says one.
     pub(crate) time_unit: Option<TimeUnit>,
     /// Unit of the addresses, if known.
@@ -121,21 +188,42 @@ impl Columns {
 
     /// Whether there are times.
     pub(crate) fn has_times(&self) -> bool {
-        self.places[Role::Time as usize].is_some()
+        self.when().is_some()
+    }
+
+    /// The role that says when a request came, if there is one.
+    pub(super) fn when(&self) -> Option<Role> {
+        Role::WHEN.into_iter().find(|role| self.places[*role as usize].is_some())
+    }
+
+    /// Whether lines stand in the order of completion.
+    pub(super) fn is_by_completion(&self) -> bool {
+        self.when() == Some(Role::Done)
+    }
+
+    /// The role that says how long a request is.
+    pub(super) fn how_long(&self) -> Role {
+        Role::HOW_LONG.into_iter().find(|role| self.places[*role as usize].is_some()).unwrap_or(Role::Len)
+    }
+
+    /// The names of columns that it has, of which a header line must have all.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let places = self.places.iter().flatten().chain(self.keeps.iter().map(|keep| &keep.place));
+        places.filter_map(|place| if let Place::Name(name) = place { Some(name.as_str()) } else { None }).collect()
     }
 
     /// The same mapping with these units, where it has them.
     pub(crate) fn with_units(&self, time: Option<TimeUnit>, address: Option<AddressUnit>) -> String {
         let unit_of = |role: Role| match role {
-            Role::Time => self.time_unit.or(time).map(|unit| unit.to_string()),
+            Role::Time | Role::Delta | Role::Done => self.time_unit.or(time).map(|unit| unit.to_string()),
             Role::Lba => self.lba_unit.or(address).map(|unit| unit.to_string()),
-            Role::Len => self.len_unit.or(address).map(|unit| unit.to_string()),
+            Role::Len | Role::Last | Role::End => self.len_unit.or(address).map(|unit| unit.to_string()),
             Role::Latency => self.latency_unit.map(|unit| unit.to_string()),
             Role::Op | Role::Device | Role::Flush => None,
         };
         let part = |part: &str| {
-            let (bare, _) = without_unit(part.trim());
-            let role = Role::of(bare.split_once('=').map_or(bare, |(role, _)| role));
+            let (bare, unit) = without_unit(part.trim());
+            let role = Role::of(bare.split_once('=').map_or(bare, |(role, _)| role), unit);
             role.and_then(unit_of).map_or_else(|| part.trim().to_owned(), |unit| format!("{bare}:{unit}"))
         };
         self.written.split(',').map(part).collect::<Vec<_>>().join(",")
@@ -171,39 +259,53 @@ impl FromStr for Columns {
             latency_unit: None,
             nlb: false,
             codes: None,
+            keeps: Vec::new(),
         };
         let by_name = written.contains('=');
         for (number, part) in (1..).zip(written.split(',').map(str::trim)) {
             if matches!(part, "" | "-" | "_") && !by_name {
                 continue;
             }
-            let (bare, unit) = without_unit(part);
+            let (mut bare, mut unit) = without_unit(part);
+            // A value of lines stands where others have a unit.
+            if let Some((keep, value)) =
+                part.rsplit_once(':').filter(|(keep, _)| keep.split_once('=').map_or(*keep, |(word, _)| word).trim() == KEEP)
+            {
+                (bare, unit) = (keep.trim(), Some(value));
+            }
             let (word, place) = match bare.split_once('=') {
                 Some((_, "")) => return fault(format!("{} names no column", text::quoted(part))),
                 Some((word, place)) => (word.trim(), place.trim().parse().map_or_else(|_| Place::Name(place.trim().into()), Place::Number)),
                 None if by_name => return fault(format!("{} does not say which column it is, as others do by `=`", text::quoted(part))),
                 None => (bare, Place::Number(number)),
             };
-            let Some(role) = Role::of(word) else {
-                let names = Role::ALL.map(Role::name);
-                let hint = did_you_mean(word, names);
-                return fault(format!("{} is none of {} and `_` for a column that is skipped{hint}", text::quoted(word), names.join(", ")));
-            };
             if place == Place::Number(0) {
                 return fault("columns are counted from 1".into());
             }
+            if word == KEEP {
+                match unit.map(str::trim).filter(|value| !value.is_empty()) {
+                    Some(value) => columns.keeps.push(Keep { place, value: value.into() }),
+                    None => return fault("keep has no value of the lines that are read, as in `keep:issue`".into()),
+                }
+                continue;
+            }
+            let Some(role) = Role::of(word, unit) else {
+                let names: Vec<&str> = Role::ALL.into_iter().map(Role::name).chain([KEEP]).collect();
+                let hint = did_you_mean(word, names.iter().copied());
+                return fault(format!("{} is none of {} and `_` for a column that is skipped{hint}", text::quoted(word), names.join(", ")));
+            };
             if columns.places[role as usize].replace(place).is_some() {
                 return fault(format!("{} is given twice", role.name()));
             }
             columns.nlb |= word == NLB;
             let Some(unit) = unit else { continue };
             let known = match role {
-                Role::Time => unit.parse().map(|unit| columns.time_unit = Some(unit)),
-                Role::Lba => unit.parse().map(|unit| columns.lba_unit = Some(unit)),
-                Role::Len => unit.parse().map(|unit| columns.len_unit = Some(unit)),
-                Role::Latency if TimeUnit::WRITTEN_OUT.iter().any(|written_out| unit == written_out.name()) => {
-                    Err("a latency is a number of a unit, such as us".into())
+                Role::Delta | Role::Latency if TimeUnit::WRITTEN_OUT.iter().any(|written_out| unit == written_out.name()) => {
+                    Err(format!("a {} is a number of a unit, such as us", role.name()))
                 }
+                Role::Time | Role::Delta | Role::Done => unit.parse().map(|unit| columns.time_unit = Some(unit)),
+                Role::Lba => unit.parse().map(|unit| columns.lba_unit = Some(unit)),
+                Role::Len | Role::Last | Role::End => unit.parse().map(|unit| columns.len_unit = Some(unit)),
                 Role::Latency => unit.parse().map(|unit| columns.latency_unit = Some(unit)),
                 Role::Op | Role::Device | Role::Flush => Err(format!("{} has no unit", role.name())),
             };
@@ -214,9 +316,20 @@ impl FromStr for Columns {
         if columns.places[Role::Latency as usize].is_some() && columns.latency_unit.is_none() {
             return fault("latency has no unit, as in `latency:us`".into());
         }
-        for role in [Role::Op, Role::Lba, Role::Len] {
-            if columns.places[role as usize].is_none() {
-                return fault(format!("{} is missing", role.name()));
+        let given =
+            |roles: &[Role]| roles.iter().filter(|role| columns.places[**role as usize].is_some()).map(|role| role.name()).collect();
+        for roles in [&Role::WHEN, &Role::HOW_LONG] {
+            let given: Vec<&str> = given(roles);
+            if given.len() > 1 {
+                return fault(format!("{} say the same; one of them is read", given.join(" and ")));
+            }
+        }
+        if columns.is_by_completion() && columns.places[Role::Latency as usize].is_none() {
+            return fault("done is when a request was complete, and latency is missing, which says how long before it came".into());
+        }
+        for (roles, name) in [(&[Role::Op][..], "op"), (&[Role::Lba], "lba"), (&Role::HOW_LONG, "len")] {
+            if given(roles).is_empty() {
+                return fault(format!("{name} is missing"));
             }
         }
         Ok(columns)
@@ -261,7 +374,7 @@ mod tests {
             ("time,op,lba,len,op", "op is given twice"),
             (
                 "time,opp,lba,len",
-                "`opp` is none of time, op, lba, len, device, flush, latency and `_` for a column that is skipped (did you mean `op`?)",
+                "`opp` is none of time, delta, done, op, lba, len, last, end, device, flush, latency, keep and `_` for a column that is skipped (did you mean `op`?)",
             ),
             ("time:bytes,op,lba,len", "`bytes` is not a time unit"),
             ("time,op,lba:us,len", "`us` is not an address unit"),
@@ -271,6 +384,13 @@ mod tests {
             ("time=,op=2,lba=3,len=4", "`time=` names no column"),
             ("time,op=2,lba=3,len=4", "`time` does not say which column it is"),
             ("", "op is missing"),
+            ("time,done,op,lba,len,latency:us", "time and done say the same"),
+            ("time,op,lba,len,last", "len and last say the same"),
+            ("done:us,op,lba,len", "latency is missing, which says how long before it came"),
+            ("end:us,op,lba,len", "latency is missing"),
+            ("delta:iso8601,op,lba,len", "a delta is a number of a unit"),
+            ("keep,time,op,lba,len", "keep has no value"),
+            ("keep:,time,op,lba,len", "keep has no value"),
         ] {
             let message = columns.parse::<Columns>().unwrap_err();
             assert!(message.contains(expected) && message.contains("expected for example `time:us,"), "{message}");
@@ -279,5 +399,24 @@ mod tests {
         assert_eq!(columns.with_units(Some(TimeUnit::Microseconds), Some(AddressUnit::Bytes)), "timestamp:us,op,offset:bytes,size:bytes");
         let named: Columns = "time=t:ms,op=2,lba=x,len=y:bytes".parse().unwrap();
         assert_eq!(named.with_units(Some(TimeUnit::Microseconds), Some(AddressUnit::Sectors)), "time=t:ms,op=2,lba=x:sectors,len=y:bytes");
+    }
+
+    #[test]
+    fn lines_are_kept_by_a_value_of_a_column() {
+        let columns: Columns = "time:s,keep:block_rq_issue,op,lba:sectors,end:bytes".parse().unwrap();
+        assert_eq!(columns.keeps, [Keep { place: Place::Number(2), value: "block_rq_issue".into() }]);
+        assert_eq!((columns.how_long(), columns.with_units(None, None)), (Role::End, columns.to_string()));
+        let named: Columns = "keep=what is it:D,keep=7:ok,end=t:ms,op=2,lba=x,len=y:bytes,latency=4:us".parse().unwrap();
+        assert_eq!(named.keeps[0], Keep { place: Place::Name("what is it".into()), value: "D".into() });
+        assert_eq!(
+            (named.keeps[1].place.clone(), named.when(), named.names()),
+            (Place::Number(7), Some(Role::Done), vec!["t", "x", "y", "what is it"])
+        );
+        for value in ["issue", "I/O: issue, now", "a=b c", "µ"] {
+            let written = Keep::written(value);
+            let columns: Columns = format!("time,keep:{written},op,lba,len").parse().unwrap();
+            assert!(Keep::keeps(value, &columns.keeps[0].value) && !written.contains(' '), "{value}");
+            assert!(!Keep::keeps("other", &written) && !Keep::keeps(&format!("{value}x"), &written));
+        }
     }
 }

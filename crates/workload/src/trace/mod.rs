@@ -16,6 +16,7 @@ mod blkparse;
 pub(crate) mod columns;
 mod completions;
 mod container;
+mod delimiter;
 mod etw;
 mod faults;
 mod fields;
@@ -39,6 +40,7 @@ mod records;
 mod rwbs;
 mod spc;
 mod systor;
+mod telling;
 mod tencent;
 #[cfg(test)]
 mod testing;
@@ -161,7 +163,7 @@ trace_options! {
     /// How many faulty lines of a trace may be left out: so many, or a share of its lines, such as 0.5%. They are counted and said.
     skip_faulty: SkipFaulty,
     /// What the columns of a delimited text are, with the units of time, lba and len, such as time:us,op,lba:sectors,len:bytes; _
-    /// skips one. By names: time=TIME:us,op=TYPE, and so on.
+    /// skips one, and keep:VALUE reads only the lines with this value in it. By names: time=TIME:us,op=TYPE,keep=EVENT:VALUE, and so on.
     columns: Columns,
 }
 

@@ -1,6 +1,8 @@
 //! Opening a trace: finding its format, and settling what the format leaves open from options, workload file and sidecar file.
 
+use std::borrow::Cow;
 use std::path::Path;
+
 use tinytail_config::did_you_mean;
 
 use tinytail_core::units::SECTOR_BYTES;
@@ -15,6 +17,7 @@ use crate::trace::faults::Faults;
 use crate::trace::fields;
 use crate::trace::fio_latency;
 use crate::trace::foreign;
+use crate::trace::header::{self, Preamble};
 use crate::trace::input::{self, Input, Line};
 use crate::trace::mapping::{self, Columns};
 use crate::trace::proposal;
@@ -24,6 +27,9 @@ use crate::trace::{FORMATS, Format, LATE_NS_MAX, Order, Origin, Parsed, Reader, 
 
 /// How many lines are looked at to find the format, besides those of comments that stand before them.
 const SNIFFED_LINES: usize = 8;
+
+/// How many are looked at to find out what the columns are.
+const LOOKED_AT_LINES: usize = 64;
 
 /// So many lines of comments are looked at, at most.
 const SNIFFED_COMMENTS: usize = 256;
@@ -61,16 +67,18 @@ impl Trace {
         let queue_depth = settling.queue_depth()?;
         let mut columns = settling.columns()?;
         let time_unit = settling.time_unit(columns.as_ref())?;
-        let late_ns_max = settling.late_ns_max(time_unit, queue_depth)?;
+        let late_ns_max = settling.late_ns_max(time_unit, queue_depth, columns.as_ref())?;
         let address_unit = settling.address_unit(columns.as_mut())?;
         let ops = settling.ops(columns.as_mut())?;
         let event = settling.event()?;
-        let time_unit = settling.header(&content, time_unit, address_unit)?;
-        let time_unit = settling.written_out(&content, time_unit, columns.as_ref(), &ops)?;
+        let head = if matches!(format.reader, Reader::Lines { .. }) { first_lines(&content)? } else { FirstLines::default() };
+        let preamble = Preamble::of(&head.lines, &columns.as_ref().map_or_else(Vec::new, Columns::names));
+        let time_unit = settling.header(&head, &preamble, time_unit, address_unit)?;
+        let time_unit = settling.written_out(&head, &preamble, time_unit, columns.as_ref(), &ops)?;
         let timeless = columns.as_ref().is_some_and(|columns| !columns.has_times());
-        settling.doubt(&content, columns.as_ref(), time_unit)?;
+        settling.notes.extend(columns.iter().flat_map(|columns| doubts(preamble.header.as_ref(), columns, time_unit)));
         let untimed = time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() && !timeless;
-        let settings = Settings { time_unit, address_unit, ops, event, columns: columns.map(Box::new) };
+        let settings = Settings { time_unit, address_unit, ops, event, columns: columns.map(Box::new), preamble };
         let same_drive = settling.same_drive(&settings)?;
         let skip_faulty = settling.skip_faulty();
         let notes = settling.notes;
@@ -230,9 +238,11 @@ impl Settling<'_> {
     }
 
     /// How far a time may be behind the latest before it.
-    fn late_ns_max(&self, time_unit: Option<TimeUnit>, queue_depth: Option<u32>) -> Result<i128, WorkloadError> {
+    fn late_ns_max(&self, time_unit: Option<TimeUnit>, queue_depth: Option<u32>, columns: Option<&Columns>) -> Result<i128, WorkloadError> {
         let Some((late_ms, origin)) = first(self.origins, |options| options.reorder_ms) else {
+            let is_by_completion = columns.is_some_and(Columns::is_by_completion);
             return Ok(match self.format.order {
+                Order::Time if is_by_completion => LATE_NS_MAX,
                 Order::Time => 0,
                 Order::RoughlyTime => LATE_NS_MAX,
             });
@@ -316,7 +326,8 @@ impl Settling<'_> {
     /// unit of time. Where nobody gave the format, a contradiction is a question to the user.
     fn header(
         &mut self,
-        content: &TraceContent,
+        head: &FirstLines,
+        preamble: &Preamble,
         time_unit: Option<TimeUnit>,
         address_unit: AddressUnit,
     ) -> Result<Option<TimeUnit>, WorkloadError> {
@@ -330,8 +341,8 @@ impl Settling<'_> {
         }
         let usual = (format.op_codes && !is_given(|options| options.ops.is_some())).then(OpCodes::default);
         columns.codes = layout.ops.and_then(|ops| ops.parse().ok()).or(usual);
-        let (path, lines) = first_lines(content)?;
-        let agreement = agreement(&lines, format.name, &layout, &columns);
+        let header = preamble.header.as_ref();
+        let agreement = agreement(header, format.name, &layout, &columns);
         if let Some(assumed) = agreement.assumed() {
             self.notes.push(format!("its header line leaves open what {} takes for granted: {assumed}", format.name));
         }
@@ -345,34 +356,28 @@ impl Settling<'_> {
             return Ok(time_unit);
         }
         let given = time_unit.filter(|_| format.time == Time::Given);
-        let proposal = if agreement.is_aligned { proposal::proposal(&lines, Some(&columns), given) } else { None };
+        let fits = agreement.is_aligned || header.is_some_and(|header| header.delimiter.is_some());
+        let of_format = agreement.is_aligned.then_some(&columns);
+        let proposal = if fits { proposal::proposal(head, preamble, of_format, given) } else { None };
         Err(WorkloadError::Header {
-            path,
+            path: head.path.clone(),
             format: format.name,
             contradictions,
             advice: match proposal {
-                Some(proposal) => format!("By the header line, {proposal}"),
+                Some(proposal) => format!("By the header line, {proposal}."),
                 None => {
                     let ops = layout.ops.map_or_else(String::new, |ops| format!(" --ops {ops}"));
-                    format!("--columns says which column is what; those of {} are --columns {}{ops}", format.name, layout.columns)
+                    format!("--columns says which column is what; --columns {}{ops} are those of {}.", layout.columns, format.name)
                 }
             },
         })
     }
 
-    /// Says where a header line names other units than were given with the columns.
-    fn doubt(&mut self, content: &TraceContent, columns: Option<&Columns>, time_unit: Option<TimeUnit>) -> Result<(), WorkloadError> {
-        if let Some(columns) = columns {
-            let (_, lines) = first_lines(content)?;
-            self.notes.extend(doubts(&lines, columns, time_unit));
-        }
-        Ok(())
-    }
-
     /// The unit of time, where none is known and times say themselves what they are.
     fn written_out(
         &mut self,
-        content: &TraceContent,
+        head: &FirstLines,
+        preamble: &Preamble,
         time_unit: Option<TimeUnit>,
         columns: Option<&Columns>,
         ops: &OpCodes,
@@ -383,7 +388,6 @@ impl Settling<'_> {
         if columns.is_some_and(|columns| !columns.has_times()) {
             return Ok(None);
         }
-        let (_, lines) = first_lines(content)?;
         let reads = |unit: &TimeUnit| {
             let mut parser = parser(&Settings {
                 time_unit: Some(*unit),
@@ -391,10 +395,11 @@ impl Settling<'_> {
                 ops: ops.clone(),
                 event: None,
                 columns: columns.cloned().map(Box::new),
+                preamble: preamble.clone(),
             });
-            lines.iter().any(|line| matches!(parser.parse(line), Ok(Parsed::Request(_))))
+            head.lines.iter().skip(preamble.lines).any(|line| matches!(parser.parse(line), Ok(Parsed::Request(_))))
         };
-        let unit = TimeUnit::WRITTEN_OUT.into_iter().find(reads);
+        let unit = TimeUnit::TOLD.into_iter().find(reads);
         self.notes.extend(unit.map(|unit| format!("times in {unit}, by their form")));
         Ok(unit)
     }
@@ -428,20 +433,34 @@ impl Settling<'_> {
     }
 }
 
-/// The name of a text file and its first lines.
-fn first_lines(content: &TraceContent) -> Result<(String, Vec<String>), WorkloadError> {
+/// The first lines of a text that are not blank.
+#[derive(Debug, Default)]
+pub(super) struct FirstLines {
+    /// The file's name.
+    pub(super) path: String,
+    pub(super) lines: Vec<String>,
+    /// The number of each in the file.
+    pub(super) numbers: Vec<u64>,
+    /// How many of them are looked at to find the format.
+    pub(super) sniffed: usize,
+}
+
+fn first_lines(content: &TraceContent) -> Result<FirstLines, WorkloadError> {
     let mut input = Input::open(content)?;
-    let mut lines: Vec<String> = Vec::new();
+    let mut head = FirstLines::default();
     let mut comments = 0;
-    while lines.len() - comments < SNIFFED_LINES
+    while head.lines.len() - comments < LOOKED_AT_LINES
         && comments < SNIFFED_COMMENTS
         // What is no text has its fault when it is read.
-        && let Some((_, Line::Text(line))) = input.next_line()?
+        && let Some((at, Line::Text(line))) = input.next_line()?
     {
-        comments += usize::from(comments == lines.len() && line.starts_with('#'));
-        lines.push(line.to_owned());
+        comments += usize::from(comments == head.lines.len() && header::uncommented(line).is_some());
+        head.lines.push(line.to_owned());
+        head.numbers.push(at.number());
     }
-    Ok((input.path(), lines))
+    head.sniffed = head.lines.len().min(comments + SNIFFED_LINES);
+    head.path = input.path();
+    Ok(head)
 }
 
 /// Finds the format of a file: the one that is asked for, or else the first that claims its beginning or one of its first
@@ -478,32 +497,48 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
     if let Some((what, remedy)) = foreign::binary(&bytes, &content.path) {
         return Err(WorkloadError::Foreign { path: content.path.display().to_string(), what, remedy });
     }
-    let (path, head) = first_lines(content)?;
-    if head.is_empty() {
-        return Err(WorkloadError::Empty { path });
+    let head = first_lines(content)?;
+    if head.lines.is_empty() {
+        return Err(WorkloadError::Empty { path: head.path });
     }
     let claims = |format: &&Format| match format.reader {
-        Reader::Lines { sniff, .. } => head.iter().any(|line| sniff(line)),
+        // Formats with columns have no quotation marks, in which a field may be anything.
+        Reader::Lines { sniff, .. } => {
+            head.lines[..head.sniffed].iter().any(|line| (format.layout.is_none() || !line.contains('"')) && sniff(line.trim()))
+        }
         Reader::Records { .. } => false,
     };
     match FORMATS.iter().find(claims) {
         Some(format) => Ok((format, compression)),
-        None => match foreign::text(&head[0], &content.path) {
-            Some((what, remedy)) => Err(WorkloadError::Foreign { path, what, remedy }),
-            None => Err(unknown_format(path, &head)),
+        None => match foreign::text(&beginning(&head.lines), &content.path) {
+            Some((what, remedy)) => Err(WorkloadError::Foreign { path: head.path, what, remedy }),
+            None => Err(unknown_format(&head)),
         },
     }
 }
 
+/// What says which kind of file a text is: its first line, or of XML all that was read.
+fn beginning(lines: &[String]) -> Cow<'_, str> {
+    if lines[0].starts_with("<?xml") { lines.join("\n").into() } else { lines[0].trim().into() }
+}
+
 /// Says of the formats that fit a line best what does not fit.
-fn unknown_format(path: String, head: &[String]) -> WorkloadError {
+fn unknown_format(head: &FirstLines) -> WorkloadError {
     const SAID: usize = 3;
-    let settings = Settings { time_unit: None, address_unit: AddressUnit::Sectors, ops: OpCodes::default(), event: None, columns: None };
+    let lines = &head.lines;
+    let preamble = Preamble::of(lines, &[]);
+    let settings = Settings {
+        time_unit: None,
+        address_unit: AddressUnit::Sectors,
+        ops: OpCodes::default(),
+        event: None,
+        columns: None,
+        preamble: preamble.clone(),
+    };
     // Comments and the names of columns fit no format.
-    let is_data = |line: &&String| !line.starts_with('#') && !columns::looks_like_header(line);
-    let judged = head.iter().find(is_data).unwrap_or(&head[0]);
-    let shown = head.iter().position(|line| !line.starts_with('#')).unwrap_or(0);
-    let line = if shown == 0 { "first line".into() } else { format!("line {}", shown + 1) };
+    let judged = lines.get(preamble.lines).unwrap_or(&lines[0]).trim();
+    let shown = lines.iter().position(|line| header::uncommented(line).is_none()).unwrap_or(0);
+    let line = if head.numbers[shown] == 1 { "first line".into() } else { format!("line {}", head.numbers[shown]) };
     let known = || FORMATS.iter().filter(|format| format.name != columns::NAME);
     let mut faults: Vec<_> = known()
         .filter_map(|format| match format.reader {
@@ -519,15 +554,20 @@ fn unknown_format(path: String, head: &[String]) -> WorkloadError {
         .map(|(name, fault)| format!("as {name}, {}: found {}, expected {}", fault.column, fault.found, fault.expected))
         .collect();
     let names: Vec<&str> = known().map(|format| format.name).collect();
-    let advice = match proposal::proposal(head, None, None) {
+    let advice = match proposal::proposal(head, &preamble, None, None) {
         Some(proposal) => format!("{proposal}.\n"),
         None => format!(
-            "--columns says what the columns of any delimited text are, as in --columns {}.\nThe nearest: {}. ",
+            "--columns says what the columns of any delimited text are, as --columns {} does.\nThe nearest: {}. ",
             mapping::EXAMPLE,
             reasons.join("; ")
         ),
     };
-    WorkloadError::UnknownFormat { path, line: format!("{line}, {}", text::quoted(&head[shown])), advice, formats: names.join(", ") }
+    WorkloadError::UnknownFormat {
+        path: head.path.clone(),
+        line: format!("{line}, {}", text::quoted(lines[shown].trim())),
+        advice,
+        formats: names.join(", "),
+    }
 }
 
 /// What a trace whose units are not known comes to in each unit.
@@ -585,7 +625,8 @@ impl Unmeasured {
         if span_ns == 0 {
             return "all at once".into();
         }
-        let per_second = self.requests as f64 * 1e9 / span_ns as f64;
+        // As everywhere, of the requests after the first.
+        let per_second = (self.requests - 1) as f64 * 1e9 / span_ns as f64;
         let rate = if per_second < 10.0 { format!("{per_second:.3}") } else { text::grouped(per_second.round() as u64) };
         format!("it would last {} at {rate} requests per second", text::duration(span_ns))
     }
@@ -608,7 +649,7 @@ fn missing_time_unit(content: &TraceContent, format: &'static Format, settings: 
         format: format.name,
         sidecar: input::in_sidecar(&content.path, "time_unit = \"...\""),
         requests: text::counted(read.requests, "request"),
-        choices: TimeUnit::ALL.map(|unit| format!("\n  {unit}: {}", read.in_time(unit))).concat() + &read.faults,
+        choices: TimeUnit::USUAL.map(|unit| format!("\n  {unit}: {}", read.in_time(unit))).concat() + &read.faults,
     }
 }
 
@@ -626,7 +667,7 @@ fn missing_units(content: &TraceContent, columns: Columns, untimed: bool, mut se
     let missing = [untimed.then_some("times"), unplaced.then_some("addresses and sizes")];
     let mut choices = String::new();
     if untimed {
-        choices += &TimeUnit::ALL.map(|unit| format!("\n  times in {unit}: {}", read.in_time(unit))).concat();
+        choices += &TimeUnit::USUAL.map(|unit| format!("\n  times in {unit}: {}", read.in_time(unit))).concat();
     }
     if unplaced {
         choices += &[AddressUnit::Sectors, AddressUnit::Bytes, AddressUnit::Blocks(4096)]
@@ -636,7 +677,7 @@ fn missing_units(content: &TraceContent, columns: Columns, untimed: bool, mut se
     WorkloadError::MissingUnits {
         path: content.path.display().to_string(),
         missing: missing.into_iter().flatten().collect::<Vec<_>>().join(" and of its "),
-        example: format!("--columns {example}{}", input::in_sidecar(&content.path, &format!("columns = \"{example}\""))),
+        example: format!("--columns {example} does{}", input::in_sidecar(&content.path, &format!("columns = \"{example}\""))),
         choices: format!("{}:{choices}{}", text::counted(read.requests, "request"), read.faults),
     }
 }

@@ -6,52 +6,79 @@ use std::fmt;
 
 use crate::error::Column;
 use crate::text;
-use crate::trace::columns::{self, Delimited, Delimiter};
+use crate::trace::columns::{self, Delimited};
+use crate::trace::delimiter::Delimiter;
 use crate::trace::fields;
-use crate::trace::header::{self, Is, Name, Unit};
+use crate::trace::header::{self, Is, Name, Preamble, Unit};
 use crate::trace::iso8601;
-use crate::trace::mapping::{Columns, NLB, Role};
+use crate::trace::mapping::{Columns, KEEP, Keep, NLB, Role};
+use crate::trace::opening::FirstLines;
+use crate::trace::telling;
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
-use crate::trace::{Op, Parser, Settings};
+use crate::trace::{Fault, Op, Parser, Settings};
 
 /// Where nobody looks at it.
 const NOWHERE: Column = Column { number: 1, name: "" };
 
 /// The columns that each role has, or could have.
-type Roles = Vec<(Role, Vec<usize>)>;
+pub(super) type Roles = Vec<(Role, Vec<usize>)>;
 
 /// The first lines of a text: what its columns are called, if it has a header line, and the fields of the other lines.
-struct Head<'a> {
-    /// Those that are no comments.
-    lines: Vec<&'a str>,
-    /// Whether the first of them is a header line.
-    has_header: bool,
-    titles: Option<Vec<String>>,
-    names: Vec<Name>,
-    rows: Vec<Vec<&'a str>>,
+pub(super) struct Head<'a> {
+    /// Those that may be requests, with their numbers in the file.
+    lines: Vec<(u64, &'a str)>,
+    preamble: &'a Preamble,
+    titles: Option<&'a [String]>,
+    pub(super) names: Vec<Name>,
+    pub(super) rows: Vec<Vec<String>>,
 }
 
 impl<'a> Head<'a> {
-    fn of(lines: &'a [String]) -> Option<Self> {
-        let text = lines;
-        let lines: Vec<&str> = text.iter().map(String::as_str).filter(|line| !line.starts_with('#')).collect();
-        let has_header = lines.first().is_some_and(|line| columns::looks_like_header(line));
-        let data = &lines[usize::from(has_header)..];
-        let delimiter = Delimiter::of(data.first()?, 3)?;
-        let rows: Vec<Vec<&str>> = data.iter().map(|line| delimiter.split(line).collect()).collect();
-        let width = rows.iter().map(Vec::len).min().filter(|width| *width >= 3)?;
-        let titles = header::titles(text, width);
-        let name = |index: usize| header::read(titles.as_ref().map_or("", |titles: &Vec<String>| titles[index].as_str()));
-        Some(Self { lines, has_header, names: (0..width).map(name).collect(), titles, rows })
+    fn of(first: &'a FirstLines, preamble: &'a Preamble) -> Option<Self> {
+        let header = preamble.header.as_ref();
+        let number = |at: usize| first.numbers.get(at).copied().unwrap_or(at as u64 + 1);
+        let is_data = |line: &str| !line.starts_with('#') && header.is_none_or(|header| header.line != line.trim());
+        let lines: Vec<(u64, &str)> = (preamble.lines..first.lines.len())
+            .map(|at| (number(at), first.lines[at].as_str()))
+            .filter(|(_, line)| is_data(line))
+            .collect();
+        let named = header.and_then(|header| Some((header.delimiter?, header.titles.len())));
+        let (delimiter, width) = match named {
+            Some((delimiter, width)) => (delimiter, Some(width)),
+            None => (Delimiter::of(lines.first()?.1, 3)?, None),
+        };
+        let mut rows: Vec<Vec<String>> = lines.iter().map(|(_, line)| delimiter.fields(line)).collect();
+        // Some lines may be statistics at the end.
+        let most = rows.iter().map(Vec::len).max_by_key(|width| rows.iter().filter(|row| row.len() == *width).count());
+        let width = width.or(most).filter(|width| *width >= 3)?;
+        rows.retain_mut(|row| {
+            let has_one_more = row.len() == width + 1 && row[width].is_empty();
+            row.truncate(if has_one_more { width } else { row.len() });
+            row.len() == width
+        });
+        let titles = header.map(|header| &header.titles[..]).filter(|titles| titles.len() >= width);
+        let name = |index: usize| header::read(titles.map_or("", |titles| titles[index].as_str()));
+        (!rows.is_empty()).then(|| Self { lines, preamble, names: (0..width).map(name).collect(), titles, rows })
     }
 
-    fn column(&self, index: usize) -> impl Iterator<Item = &'a str> + Clone {
-        self.rows.iter().map(move |row| row[index])
+    pub(super) fn column(&self, index: usize) -> impl Iterator<Item = &str> + Clone {
+        self.rows.iter().map(move |row| row[index].as_str())
     }
 
     /// What a column is called in a message.
     fn said(&self, index: usize) -> String {
-        self.titles.as_ref().map_or_else(|| format!("column {}", index + 1), |titles| text::quoted(&titles[index]))
+        self.titles.map_or_else(|| format!("column {}", index + 1), |titles| text::quoted(&titles[index]))
+    }
+
+    /// What the header line calls a column.
+    pub(super) fn title(&self, index: usize) -> &str {
+        self.titles.map_or("", |titles| &titles[index])
+    }
+
+    /// What a column is called in a message, with its number.
+    pub(super) fn said_with_number(&self, index: usize) -> String {
+        self.titles
+            .map_or_else(|| format!("column {}", index + 1), |titles| format!("{} (column {})", text::quoted(&titles[index]), index + 1))
     }
 
     fn has_nvme_names(&self) -> bool {
@@ -61,32 +88,52 @@ impl<'a> Head<'a> {
     /// Whether what stands in a column could be what a role needs.
     fn could_be(&self, index: usize, role: Role) -> bool {
         let mut fields = self.column(index);
+        let is_time =
+            |field: &str| fields::time_ns(field, TimeUnit::Nanoseconds, NOWHERE).is_ok() || fields::without_groups(field).is_some();
         match role {
-            Role::Time => {
-                fields.all(|field| fields::time_ns(field, TimeUnit::Nanoseconds, NOWHERE).is_ok()) || self.written_out(index).is_some()
-            }
+            Role::Time | Role::Done => fields.all(is_time) || self.written_out(index).is_some(),
+            Role::Delta => fields.all(is_time),
             // A flush has neither.
-            Role::Lba | Role::Len => fields.all(|field| field.is_empty() || number(field).is_some()),
+            Role::Lba | Role::Len | Role::Last | Role::End => fields.all(|field| field.is_empty() || number(field).is_some()),
             Role::Op => self.ops(index, None).is_some(),
-            Role::Latency => fields.all(|field| field.is_empty() || fields::time_ns(field, TimeUnit::Nanoseconds, NOWHERE).is_ok()),
+            Role::Latency => fields.all(|field| field.is_empty() || is_time(field)),
             Role::Device => true,
             Role::Flush => fields.all(|field| columns::flag(field, NOWHERE).is_ok()),
         }
     }
 
+    /// A field, and the next one behind it, as the date and the time that a reader makes of them.
+    fn with_next(&self, row: &[String], index: usize) -> String {
+        format!("{} {}", row[index], row.get(index + 1).map_or("", String::as_str))
+    }
+
     /// Whether a column has dates with times, or dates beside times in the next one.
-    fn are_dates(&self, index: usize) -> bool {
-        let date = |row: &Vec<&str>| {
-            let clock = row.get(index + 1).copied().unwrap_or_default();
-            iso8601::is_time(row[index]) || iso8601::is_date(row[index]) && iso8601::is_time(&format!("{}T{clock}", row[index]))
-        };
-        self.rows.iter().all(date)
+    fn are_dates(&self, index: usize, read: fn(&str) -> Option<i128>) -> bool {
+        self.rows.iter().all(|row| read(&row[index]).or_else(|| read(&self.with_next(row, index))).is_some())
     }
 
     /// The unit of times that say themselves what they are.
     fn written_out(&self, index: usize) -> Option<TimeUnit> {
-        let are_of_day = || self.column(index).all(|field| iso8601::of_day(field).is_some());
-        if self.are_dates(index) { Some(TimeUnit::Iso8601) } else { are_of_day().then_some(TimeUnit::Clock) }
+        if self.are_dates(index, iso8601::read) {
+            return Some(TimeUnit::Iso8601);
+        }
+        if self.column(index).all(|field| iso8601::of_day(field).is_some()) {
+            return Some(TimeUnit::Clock);
+        }
+        match (self.are_dates(index, iso8601::month_first), self.are_dates(index, iso8601::day_first)) {
+            (false, false) => None,
+            (true, false) => Some(TimeUnit::MonthFirst),
+            (false, true) => Some(TimeUnit::DayFirst),
+            // Where both could be, points are as in Europe.
+            (true, true) => {
+                Some(if self.column(index).any(|field| field.contains('/')) { TimeUnit::MonthFirst } else { TimeUnit::DayFirst })
+            }
+        }
+    }
+
+    /// Whether days and months could change their places in these dates.
+    fn is_order_open(&self, index: usize) -> bool {
+        self.are_dates(index, iso8601::month_first) && self.are_dates(index, iso8601::day_first)
     }
 
     /// The unit that stands behind the first number of a column.
@@ -96,14 +143,21 @@ impl<'a> Head<'a> {
 
     /// Whether what stands in a column are numbers that never fall, and not all the same, or times that are written out.
     fn grows(&self, index: usize) -> bool {
-        let time = |field: &str| fields::time_ns(field, TimeUnit::Seconds, NOWHERE).ok();
+        let time = |field: &str| {
+            let field = fields::without_groups(field).unwrap_or_else(|| field.to_owned());
+            fields::time_ns(&field, TimeUnit::Seconds, NOWHERE).ok()
+        };
         let numbers: Option<Vec<i128>> = self.column(index).map(time).collect();
         self.written_out(index).is_some() || numbers.is_some_and(|numbers| numbers.is_sorted() && numbers.first() < numbers.last())
     }
 
     /// Whether a column has times without a date, beside one with dates.
     fn is_clock(&self, index: usize) -> bool {
-        index > 0 && self.are_dates(index - 1) && self.column(index - 1).all(iso8601::is_date)
+        let is_of_next = |row: &Vec<String>, read: fn(&str) -> Option<i128>| {
+            read(&row[index - 1]).is_none() && read(&self.with_next(row, index - 1)).is_some()
+        };
+        let readers = [iso8601::read, iso8601::month_first, iso8601::day_first];
+        index > 0 && readers.into_iter().any(|read| self.rows.iter().all(|row| is_of_next(row, read)))
     }
 
     /// What the words of a column of operations mean, if that can be told; `usual` is what the codes 0 and 1 mean.
@@ -174,7 +228,7 @@ impl<'a> Head<'a> {
 }
 
 /// What the words for operations mean.
-enum Ops {
+pub(super) enum Ops {
     /// What they mean everywhere.
     Words,
     /// What the header line says of these codes.
@@ -199,6 +253,15 @@ impl Ops {
         match self {
             Self::Open(_) => format!(" --ops read={READS},write={WRITES}"),
             _ => self.codes().map_or_else(String::new, |codes| format!(" --ops {codes}")),
+        }
+    }
+
+    /// How sure it is that these are operations, the least the surest.
+    fn doubt(&self) -> usize {
+        match self {
+            Self::Words | Self::Said(_) | Self::Scsi(_) => 0,
+            Self::Assumed(_) => 1,
+            Self::Open(_) => 2,
         }
     }
 
@@ -266,35 +329,58 @@ struct Units {
 }
 
 impl Units {
-    /// The roles in the order of their columns.
-    fn mapping(self, roles: &Roles) -> String {
-        let last = roles.iter().map(|(_, at)| at[0]).max().unwrap_or(0);
-        let part = |(role, _): &(Role, Vec<usize>)| match role {
-            Role::Time => format!("time:{}", self.time),
+    /// A role with its unit, as a mapping has it.
+    fn part(self, role: Role) -> String {
+        match role {
+            Role::Time | Role::Delta | Role::Done => format!("{}:{}", role.name(), self.time),
             Role::Lba => format!("lba:{}", self.lba),
             Role::Len => format!("{}:{}", if self.nlb { NLB } else { "len" }, self.len),
+            Role::Last | Role::End => format!("{}:{}", role.name(), self.len),
             Role::Latency => self.latency.map_or("_".into(), |unit| format!("latency:{unit}")),
             Role::Op | Role::Device | Role::Flush => role.name().into(),
+        }
+    }
+
+    /// The roles, and the columns with the values of lines that are read, in the order of their columns.
+    fn mapping(self, roles: &Roles, keeps: &[(usize, String)]) -> String {
+        let places = roles.iter().map(|(_, at)| at[0]).chain(keeps.iter().map(|(index, _)| *index));
+        let at = |index: usize| {
+            let role = roles.iter().find(|(_, at)| at[0] == index).map(|(role, _)| self.part(*role));
+            let keep = || keeps.iter().find(|(at, _)| *at == index).map(|(_, value)| format!("{KEEP}:{}", Keep::written(value)));
+            role.or_else(keep).unwrap_or("_".into())
         };
-        let at = |index: usize| roles.iter().find(|(_, at)| at[0] == index).map_or("_".into(), part);
-        (0..=last).map(at).collect::<Vec<_>>().join(",")
+        (0..=places.max().unwrap_or(0)).map(at).collect::<Vec<_>>().join(",")
     }
 }
 
 /// What to say to somebody whose text has these first lines: the options that read it and what they assume, or what is not
 /// clear, as a sentence; nothing if its columns can't be told. `format` has the columns that its lines seem to have, and `given`
 /// is the unit of time that was given.
-pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option<TimeUnit>) -> Option<String> {
-    let head = Head::of(lines)?;
+pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&Columns>, given: Option<TimeUnit>) -> Option<String> {
+    let head = Head::of(first, preamble)?;
     let mut assumed = Vec::new();
-    let roles = match head.titles {
+    let mut roles = match head.titles {
         Some(_) => roles_by_name(&head, format, &mut assumed),
-        None => roles_by_content(&head),
-    }?;
-    let of = |role: Role| roles.iter().find(|(known, _)| *known == role).map(|(_, at)| at[0]);
-    let (time, op, lba, len) = (of(Role::Time)?, of(Role::Op)?, of(Role::Lba)?, of(Role::Len)?);
+        None => roles_by_content(&head)?,
+    };
+    let of = |roles: &Roles, role: Role| roles.iter().find(|(known, _)| *known == role).map(|(_, at)| at[0]);
+    let one_of = |roles: &Roles, wanted: &[Role]| wanted.iter().find_map(|role| Some((*role, of(roles, *role)?)));
+    let ((when, time), op, lba, (how_long, len)) =
+        (one_of(&roles, &Role::WHEN)?, of(&roles, Role::Op)?, of(&roles, Role::Lba)?, one_of(&roles, &Role::HOW_LONG)?);
+    for index in [time, lba, len] {
+        if let Some(unit) =
+            head.names[index].unread_unit.as_ref().filter(|_| head.written_out(index).is_none() && (index != time || given.is_none()))
+        {
+            let units = if index == time { "ns, 100ns, us, ms, s, min and h" } else { "sectors, bytes, kib and blocks of so many bytes" };
+            return Some(format!(
+                "{} is in {unit}, which is none of the units that are read: {units}; convert it",
+                head.said_with_number(index)
+            ));
+        }
+    }
     let ops = head.ops(op, format.and_then(|columns| columns.codes.as_ref()))?;
     let space = |index: usize| match head.names[index].unit {
+        _ if head.column(index).any(|field| fields::own_bytes(field).is_some()) => Some(Space::Known(AddressUnit::Bytes)),
         Some(Unit::Space(unit)) => Some(Space::Known(unit)),
         Some(Unit::Sized(bytes)) => u32::try_from(bytes).ok().map(|bytes| Space::Known(AddressUnit::Blocks(bytes))),
         Some(Unit::Pages) => Some(Space::Pages),
@@ -308,11 +394,12 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option
     let nlb = head.names[len].nvme && counts_from_0(&head, len, op, &ops);
     let time_unit = said_time.unwrap_or_else(|| plausible_time_unit(head.column(time)));
     let sectors = Space::Known(AddressUnit::Sectors);
+    let latency = of(&roles, Role::Latency);
     let in_sectors = Units {
         time: time_unit,
         lba: space(lba).unwrap_or(sectors),
         len: space(len).unwrap_or(sectors),
-        latency: of(Role::Latency).and_then(said_unit),
+        latency: latency.map(|index| said_unit(index).unwrap_or(time_unit)),
         nlb,
     };
     let counts_blocks = head.names[len].unit == Some(Unit::Blocks);
@@ -325,9 +412,49 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option
         let could_be = roles.iter().filter(|(role, _)| *role == Role::Lba).flat_map(|(_, at)| at);
         could_be.map(|index| plausible(*index)).find(|unit| *unit != sectors).unwrap_or(sectors)
     };
-    let units = Units { lba: space(lba).unwrap_or(plausible_lba), len: sizes_in, ..in_sectors };
+    let mut units = Units { lba: space(lba).unwrap_or(plausible_lba), len: sizes_in, ..in_sectors };
+    let mut open = Open { lba: space(lba).is_none(), len: space(len).is_none() };
+    let mut in_sectors = in_sectors;
+    if how_long != Role::Len {
+        // The end of a request is in the unit of its beginning.
+        units.len = space(len).unwrap_or(units.lba);
+        in_sectors.len = space(len).unwrap_or(in_sectors.lba);
+        open.len = false;
+        let is_last = ends_at_the_last(&head, lba, len);
+        assumed.push(format!(
+            "{} is {} of a request",
+            head.said(len),
+            if is_last { "the last address" } else { "the first address behind the last" }
+        ));
+        if let Some((role, _)) = roles.iter_mut().find(|(role, _)| *role == how_long) {
+            *role = if is_last { Role::Last } else { Role::End };
+        }
+    }
+    if when == Role::Done {
+        if latency.is_none() {
+            roles.iter_mut().filter(|(role, _)| *role == when).for_each(|(role, _)| *role = Role::Time);
+            return Some(format!(
+                "{} is when requests were complete, and no column says how long they took, so that it is not known when they came; \
+                 --columns {}{} takes their ends for that",
+                head.said_with_number(time),
+                units.mapping(&roles, &[]),
+                ops.option()
+            ));
+        }
+        assumed.push(format!("{} is when requests were complete", head.said(time)));
+        if latency.and_then(said_unit).is_none() {
+            assumed.push(format!("its latencies are in {time_unit}"));
+        }
+    }
     if said_time.is_none() {
         assumed.push(format!("its times are in {time_unit}"));
+    }
+    if matches!(time_unit, TimeUnit::MonthFirst | TimeUnit::DayFirst) && head.is_order_open(time) {
+        let (first, other) = if time_unit == TimeUnit::MonthFirst { ("month", TimeUnit::DayFirst) } else { ("day", TimeUnit::MonthFirst) };
+        assumed.push(format!(
+            "the {first} is first in {} ({other} in place of {time_unit} reads them otherwise)",
+            text::quoted(&head.rows[0][time])
+        ));
     }
     if let Ops::Assumed(codes) = &ops {
         let reads_1 = codes.op("1") == Some(Op::Read);
@@ -336,38 +463,35 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option
     if head.names[len].nvme {
         assumed.push(format!("its {} counts from {}", head.said(len), if nlb { "0, as in NVMe" } else { "1" }));
     }
-    let is_open = space(lba).is_none() || space(len).is_none();
     let to_say: Vec<String> = ops.open().into_iter().chain(pages_to_say(units)).collect();
     let to_say = if to_say.is_empty() { String::new() } else { format!("; {}", to_say.join("; ")) };
     if roles.iter().any(|(_, at)| at.len() > 1) {
-        if is_open {
-            assumed.push(match (units.lba == units.len, space(len)) {
-                (true, _) => format!("its addresses and sizes are in {}", units.len),
-                (false, None) => format!("its addresses are in {} and its sizes in {}", units.lba, units.len),
-                (false, Some(_)) => format!("its addresses are in {}", units.lba),
-            });
-        }
+        assumed.extend(open.assumed(units));
         return Some(question(&head, &roles, units, &ops) + &if_assumed(&assumed) + &to_say);
     }
-    if !reads(&head, &units.mapping(&roles), &ops) {
-        return None;
+    let telling = telling::telling(&head, &roles);
+    let keeps = telling.keeps();
+    if let Err(fault) = reads(&head, &units.mapping(&roles, &keeps), &ops) {
+        // Names say what the columns are, where contents do not.
+        return head.titles.and(fault).map(|(line, fault)| {
+            let Fault { column, found, expected } = fault;
+            format!(
+                "its header line says {} and line {line}, {column}, is not so: found {found}, expected {expected}. \
+                 No option reads it; change what is there",
+                units.mapping(&roles, &keeps),
+            )
+        });
     }
-    let one = format!("--columns {}{}", units.mapping(&roles), ops.option());
+    let verb = telling.verb();
     let mut blocks = "";
-    let ways = if units == in_sectors || matches!(ops, Ops::Scsi(_)) {
-        if is_open {
-            let sizes = if space(len).is_none() && units.len != sectors {
-                format!("sectors of 512 bytes and its sizes in {}", units.len)
-            } else {
-                String::new()
-            };
-            assumed.push(match sizes.as_str() {
-                "" => "its addresses and sizes are in sectors of 512 bytes".into(),
-                sizes => format!("its addresses are in {sizes}"),
-            });
+    let columns = |units: Units, keeps: &[(usize, String)]| format!("--columns {}{}", units.mapping(&roles, keeps), ops.option());
+    let is_one_way = units == in_sectors || matches!(ops, Ops::Scsi(_));
+    let way = if is_one_way {
+        assumed.extend(open.assumed(units));
+        if open.is_in(units, sectors) {
             blocks = "; blocks:4096 in place of sectors counts blocks of 4 KiB";
         }
-        one
+        format!("{} {verb}", columns(units, &keeps))
     } else {
         let open = match (units.lba == in_sectors.lba, units.len == in_sectors.len) {
             (true, _) => "sizes",
@@ -375,10 +499,50 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option
             _ => "addresses and sizes",
         };
         let all = if (in_sectors.lba, in_sectors.len) == (sectors, sectors) { "all" } else { "they" };
-        let other = in_sectors.mapping(&roles);
-        format!("{one} where {open} are in bytes, or --columns {other}{} where {all} are in sectors of 512 bytes", ops.option())
+        format!(
+            "{} {verb} where {open} are in bytes, or {} where {all} are in sectors of 512 bytes",
+            columns(units, &keeps),
+            columns(in_sectors, &keeps)
+        )
     };
-    Some(format!("it can be read with {ways}{}{blocks}{to_say}", if_assumed(&assumed)))
+    let way = format!("{way}{}{blocks}{to_say}", if_assumed(&assumed));
+    Some(telling.asked(&way, &columns(units, &telling.single())))
+}
+
+/// Which units of addresses and sizes a text leaves open.
+#[derive(Clone, Copy)]
+struct Open {
+    lba: bool,
+    len: bool,
+}
+
+impl Open {
+    /// What a mapping assumes of them, as a phrase.
+    fn assumed(self, units: Units) -> Option<String> {
+        let unit = |unit: Space| if unit == Space::Known(AddressUnit::Sectors) { "sectors of 512 bytes".into() } else { unit.to_string() };
+        let (lba, len) = (unit(units.lba), unit(units.len));
+        match (self.lba, self.len) {
+            (false, false) => None,
+            (true, false) => Some(format!("its addresses are in {lba}")),
+            (false, true) => Some(format!("its sizes are in {len}")),
+            (true, true) if lba == len => Some(format!("its addresses and sizes are in {lba}")),
+            (true, true) => Some(format!("its addresses are in {lba} and its sizes in {len}")),
+        }
+    }
+
+    /// Whether a mapping has one that is open in this unit.
+    fn is_in(self, units: Units, unit: Space) -> bool {
+        self.lba && units.lba == unit || self.len && units.len == unit
+    }
+}
+
+/// Whether the ends of requests are the last address that they touch, rather than the first behind it: requests are most often
+/// whole pages.
+fn ends_at_the_last(head: &Head<'_>, lba: usize, end: usize) -> bool {
+    let lengths: Vec<u64> =
+        head.column(lba).zip(head.column(end)).filter_map(|(lba, end)| number(end)?.checked_sub(number(lba)?)).collect();
+    let pages = |more: u64| lengths.iter().filter(|length| (*length + more).is_multiple_of(8)).count();
+    lengths.contains(&0) || pages(1) >= pages(0)
 }
 
 /// What is assumed, as the end of a sentence.
@@ -402,17 +566,12 @@ fn question(head: &Head<'_>, roles: &Roles, units: Units, ops: &Ops) -> String {
     };
     let part = |(role, at): &(Role, Vec<usize>)| {
         let number = if at.len() == 1 { (at[0] + 1).to_string() } else { capitals(*role) };
-        let unit = match role {
-            Role::Time => format!(":{}", units.time),
-            Role::Lba => format!(":{}", units.lba),
-            Role::Len => format!(":{}", units.len),
-            Role::Latency => units.latency.map_or_else(String::new, |unit| format!(":{unit}")),
-            Role::Op | Role::Device | Role::Flush => String::new(),
-        };
+        let written = units.part(*role);
+        let unit = written.split_once(':').map_or(String::new(), |(_, unit)| format!(":{unit}"));
         format!("{}={number}{unit}", role.name())
     };
     format!(
-        "{}; say which is by its number, in place of {} in --columns {}{}",
+        "{}; say which is by its number, in place of {}: --columns {}{} reads it then",
         unclear.clone().map(could).collect::<Vec<_>>().join(", and "),
         text::listed(&unclear.map(|(role, _)| capitals(*role)).collect::<Vec<_>>()),
         roles.iter().map(part).collect::<Vec<_>>().join(","),
@@ -420,9 +579,9 @@ fn question(head: &Head<'_>, roles: &Roles, units: Units, ops: &Ops) -> String {
     )
 }
 
-/// Whether a mapping reads the header line and most of the other lines.
-fn reads(head: &Head<'_>, mapping: &str, ops: &Ops) -> bool {
-    let Ok(mut columns) = mapping.replace(PAGE_BYTES, "4096").parse::<Columns>() else { return false };
+/// Whether a mapping reads most of the lines, or the first that it does not read, if it is told what is wrong there.
+fn reads(head: &Head<'_>, mapping: &str, ops: &Ops) -> Result<(), Option<(u64, Fault)>> {
+    let Ok(mut columns) = mapping.replace(PAGE_BYTES, "4096").parse::<Columns>() else { return Err(None) };
     columns.codes = match ops {
         Ops::Open(words) => format!("read={},write={WRITES}", words.join(",")).parse().ok(),
         _ => ops.codes().cloned(),
@@ -433,18 +592,19 @@ fn reads(head: &Head<'_>, mapping: &str, ops: &Ops) -> bool {
         ops: OpCodes::default(),
         event: None,
         columns: Some(Box::new(columns)),
+        preamble: head.preamble.clone(),
     };
     let mut parser = Delimited::new(&settings);
-    let mut lines = head.lines.iter().map(|line| parser.parse(line).is_ok());
-    let header = !head.has_header || lines.next() == Some(true);
-    let (read, refused) = lines.partition::<Vec<bool>, _>(|read| *read);
-    header && read.len() > refused.len()
+    let mut faults = head.lines.iter().filter_map(|(number, line)| Some((*number, parser.parse(line).err()?)));
+    let first = faults.next();
+    let faulty = usize::from(first.is_some()) + faults.count();
+    if faulty * 2 < head.lines.len() { Ok(()) } else { Err(first) }
 }
 
 fn number(field: &str) -> Option<u64> {
     match field.strip_prefix("0x").or_else(|| field.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => fields::unsigned(field, NOWHERE).ok(),
+        None => fields::unsigned(field, NOWHERE).ok().or_else(|| fields::own_bytes(field).map(|(bytes, _)| bytes)),
     }
 }
 
@@ -457,16 +617,26 @@ fn counts_from_0(head: &Head<'_>, len: usize, op: usize, ops: &Ops) -> bool {
     sizes.clone().any(|size| size == 0) || pages(1) > pages(0)
 }
 
-fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<String>) -> Option<Roles> {
+fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<String>) -> Roles {
     let mut roles = Roles::new();
     for role in Role::ALL {
-        let is = |index: &usize| head.names[*index].is == Is::Role(role) && head.could_be(*index, role);
-        let mut at: Vec<usize> = (0..head.names.len()).filter(is).collect();
+        let has = |roles: &Roles, others: &[Role]| roles.iter().any(|(known, _)| others.contains(known));
+        // One column says when, and one how long.
+        if Role::WHEN.contains(&role) && has(&roles, &Role::WHEN) || Role::HOW_LONG.contains(&role) && has(&roles, &Role::HOW_LONG) {
+            continue;
+        }
+        let named: Vec<usize> = (0..head.names.len()).filter(|index| head.names[*index].is == Is::Role(role)).collect();
+        let mut at: Vec<usize> = named.iter().copied().filter(|index| head.could_be(*index, role)).collect();
         // A number of a device goes before its name.
         if role == Role::Device && at.iter().any(|index| !head.names[*index].is_name) {
             at.retain(|index| !head.names[*index].is_name);
         }
-        // A run needs no latencies: where it is not clear which they are or in which unit, they are left out.
+        // Words that everybody understands are operations rather than what is called so too.
+        if role == Role::Op {
+            let doubt = |index: &usize| head.ops(*index, None).map_or(usize::MAX, |ops| ops.doubt());
+            let least = at.iter().map(doubt).min();
+            at.retain(|index| Some(doubt(index)) == least);
+        }
         if role == Role::Time {
             // A date goes with the time beside it, and of several the one that the lines are in order of is likely.
             at.retain(|index| !head.is_clock(*index));
@@ -474,7 +644,11 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
                 at.retain(|index| head.grows(*index));
             }
         }
-        let has_unit = |index: usize| head.names[index].unit.is_some() || head.own_unit(index).is_some();
+        // A run needs no latencies: where it is not clear which they are or in which unit, they are left out.
+        let has_unit = |index: usize| {
+            let name = &head.names[index];
+            name.unread_unit.is_none() && (name.unit.is_some() || head.own_unit(index).is_some() || has(&roles, &[Role::Done]))
+        };
         if role == Role::Latency && !matches!(at[..], [index] if has_unit(index)) {
             continue;
         }
@@ -485,30 +659,42 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
             assumed.push(format!("{} is its {}", head.said(index), role.name()));
             at.push(index);
         }
+        // What a name says is told, also where the values are not so.
+        if at.is_empty() && [Role::Time, Role::Lba, Role::Len].contains(&role) {
+            at.extend(named.first());
+        }
         if !at.is_empty() {
             roles.push((role, at));
         }
     }
-    Some(roles)
+    roles
 }
 
 /// The operation is what is nothing else; of the numbers, times never fall, and addresses are larger than sizes.
 fn roles_by_content(head: &Head<'_>) -> Option<Roles> {
-    let number = |field: &str| field.parse::<f64>().ok().filter(|value| *value >= 0.0);
+    let number = |field: &str| number(field).map(|value| value as f64).or_else(|| field.parse::<f64>().ok().filter(|value| *value >= 0.0));
     let numbers = |index: usize| head.column(index).map(number).collect::<Option<Vec<f64>>>();
     let mut places = 0..head.names.len();
     let op = places.clone().find(|index| head.column(*index).all(|field| columns::op(field).is_some()))?;
     let is_time = |index: usize| head.grows(index) && head.could_be(index, Role::Time);
     let time = places.find(|index| *index != op && is_time(*index))?;
-    let rest: Vec<(usize, f64)> = (0..head.names.len())
+    let mut rest: Vec<(usize, Vec<f64>)> = (0..head.names.len())
         .filter(|index| ![op, time].contains(index) && !head.is_clock(*index))
-        .filter_map(|index| Some((index, numbers(index)?.into_iter().fold(0.0, f64::max))))
+        .filter_map(|index| Some((index, numbers(index)?)))
         .collect();
+    // Of many numbers, those that are always the same are no addresses.
+    if rest.len() > 2 && head.rows.len() >= CONSTANT_ROWS {
+        rest.retain(|(_, numbers)| numbers.iter().any(|number| *number != numbers[0]));
+    }
     // With more numbers it could be any of them.
-    let [(first, first_max), (second, second_max)] = rest[..] else { return None };
-    let (lba, len) = if first_max >= second_max { (first, second) } else { (second, first) };
+    let [(first, firsts), (second, seconds)] = &rest[..] else { return None };
+    let most = |numbers: &[f64]| numbers.iter().copied().fold(0.0, f64::max);
+    let (lba, len) = if most(firsts) >= most(seconds) { (*first, *second) } else { (*second, *first) };
     Some(vec![(Role::Time, vec![time]), (Role::Op, vec![op]), (Role::Lba, vec![lba]), (Role::Len, vec![len])])
 }
+
+/// So many lines with one number have not got it by chance.
+const CONSTANT_ROWS: usize = 8;
 
 fn plausible_address_unit<'a>(mut amounts: impl Iterator<Item = &'a str>) -> AddressUnit {
     let whole_sectors = amounts.all(|amount| number(amount).is_none_or(|bytes| bytes.is_multiple_of(512)));
@@ -518,6 +704,10 @@ fn plausible_address_unit<'a>(mut amounts: impl Iterator<Item = &'a str>) -> Add
 /// Times since 1970, or since the first second of 1601 where Windows counts, have so many digits; others are most often in us.
 fn plausible_time_unit<'a>(mut times: impl Iterator<Item = &'a str>) -> TimeUnit {
     let first = times.next().unwrap_or_default();
+    // Dates of a form that is not known.
+    if first.contains(['/', ':']) {
+        return TimeUnit::Iso8601;
+    }
     match (first.contains(['.', ',']), first.split(['.', ',']).next().map_or(0, str::len)) {
         (_, 19) => TimeUnit::Nanoseconds,
         (_, 18) => TimeUnit::HundredNanoseconds,
@@ -534,33 +724,36 @@ mod tests {
 
     #[test]
     fn a_proposal_says_what_it_assumes() {
-        let proposal = |lines: &[&str]| proposal(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>(), None, None);
+        let proposal = |lines: &[&str]| {
+            let first = FirstLines { lines: lines.iter().map(|line| (*line).to_owned()).collect(), ..FirstLines::default() };
+            proposal(&first, &Preamble::of(&first.lines, &[]), None, None)
+        };
         for (lines, expected) in [
             (
                 &["timestamp,op,lba,len", "10,R,4096,4096", "20,W,8192,512"][..],
-                "it can be read with --columns time:us,op,lba:bytes,len:bytes where addresses and sizes are in bytes, or --columns \
+                "--columns time:us,op,lba:bytes,len:bytes reads it where addresses and sizes are in bytes, or --columns \
                  time:us,op,lba:sectors,len:sectors where all are in sectors of 512 bytes, if its times are in us",
             ),
             (
                 &["timestamp,op,lba,len", "10,R,4097,4096", "20,W,8192,512"],
-                "it can be read with --columns time:us,op,lba:sectors,len:bytes where sizes are in bytes, or --columns \
+                "--columns time:us,op,lba:sectors,len:bytes reads it where sizes are in bytes, or --columns \
                  time:us,op,lba:sectors,len:sectors where all are in sectors of 512 bytes, if its times are in us",
             ),
-            (&["time_ms;offset_bytes;size_bytes;rw", "1;0;512;W"], "it can be read with --columns time:ms,lba:bytes,len:bytes,op"),
+            (&["time_ms;offset_bytes;size_bytes;rw", "1;0;512;W"], "--columns time:ms,lba:bytes,len:bytes,op reads it"),
             (
                 &["a b 1690000000.5 R 1000 8", "a c 1690000001.5 W 900 16"],
-                "it can be read with --columns _,_,time:s,op,lba:sectors,len:sectors, if its times are in s and its addresses and sizes are \
+                "--columns _,_,time:s,op,lba:sectors,len:sectors reads it, if its times are in s and its addresses and sizes are \
                  in sectors of 512 bytes; blocks:4096 in place of sectors counts blocks of 4 KiB",
             ),
             (
                 &["id,op,ts,disk,lbn,blocks", "1,0,5,sda,8,3", "2,1,6,sda,8,3"],
-                "it can be read with --columns _,op,time:us,device,lba:sectors,len:sectors --ops write=0,read=1, if its times are in us, \
+                "--columns _,op,time:us,device,lba:sectors,len:sectors --ops write=0,read=1 reads it, if its times are in us, \
                  0 writes and 1 reads and its addresses and sizes are in sectors of 512 bytes; blocks:4096 in place of sectors counts blocks \
                  of 4 KiB",
             ),
             (
                 &["Time(us);is_write;offset_kb;size_kb", "1;False;0;4", "2;True;4;4"],
-                "it can be read with --columns time:us,op,lba:kib,len:kib --ops write=True,read=False",
+                "--columns time:us,op,lba:kib,len:kib --ops write=True,read=False reads it",
             ),
             (
                 &[
@@ -568,52 +761,49 @@ mod tests {
                     "1,5,64,8,8,0,Read,false,false",
                     "2,5,64,0,0,0,Write,true,false",
                 ],
-                "it can be read with --columns _,time:ns,_,lba:sectors,len:sectors,_,op,flush",
+                "--columns _,time:ns,_,lba:sectors,len:sectors,_,op,flush reads it",
             ),
             (
                 &["ts_ns,opcode,nsid,slba,nlb", "1,0x02,1,2048,7", "2,0x01,1,8,15", "3,0x00,1,0,0"],
-                "it can be read with --columns time:ns,op,device,lba:sectors,nlb:sectors --ops write=0x01,read=0x02,trim=0x09,flush=0x00, \
-                 if its `nlb` counts from 0, as in NVMe and its addresses and sizes are in sectors of 512 bytes; blocks:4096 in place of \
+                "--columns time:ns,op,device,lba:sectors,nlb:sectors --ops write=0x01,read=0x02,trim=0x09,flush=0x00 \
+                 reads it, if its `nlb` counts from 0, as in NVMe and its addresses and sizes are in sectors of 512 bytes; blocks:4096 in place of \
                  sectors counts blocks of 4 KiB",
             ),
             // Where two columns could be it, or where something is not told, it is asked for.
             (
                 &["time_us,rw,offset,io_size,block_size", "1,R,0,4096,512"],
-                "`io_size` (column 4) and `block_size` (column 5) could each be its len; say which is by its number, in place of LEN in \
-                 --columns time=1:us,op=2,lba=3:bytes,len=LEN:bytes, if its addresses and sizes are in bytes",
+                "`io_size` (column 4) and `block_size` (column 5) could each be its len; say which is by its number, in place of LEN: \
+                 --columns time=1:us,op=2,lba=3:bytes,len=LEN:bytes reads it then, if its addresses and sizes are in bytes",
             ),
-            (&["time_us,rw,lba_4k,len_4k", "1,R,0,1"], "it can be read with --columns time:us,op,lba:blocks:4096,len:blocks:4096"),
+            (&["time_us,rw,lba_4k,len_4k", "1,R,0,1"], "--columns time:us,op,lba:blocks:4096,len:blocks:4096 reads it"),
             (
                 &["time_us,rw,lpn,bytes", "1,R,0,512"],
-                "it can be read with --columns time:us,op,lba:blocks:BYTES,len:bytes; the bytes of a page are to be put for BYTES, as in \
+                "--columns time:us,op,lba:blocks:BYTES,len:bytes reads it; the bytes of a page are to be put for BYTES, as in \
                  blocks:4096",
             ),
             (
                 &["time_us,op,lba_sectors,sectors", "1,get,8,8", "2,put,8,8"],
-                "it can be read with --columns time:us,op,lba:sectors,len:sectors --ops read=READS,write=WRITES; for READS and WRITES the codes \
+                "--columns time:us,op,lba:sectors,len:sectors --ops read=READS,write=WRITES reads it; for READS and WRITES the codes \
                  of its operations are to be put, such as `get` and `put`, as in --ops read=1,2,write=3,ignore=4",
             ),
             (
                 &["time_us,cmd,lba_sectors,bytes", "1,0x2A,8,512", "2,0x88,8,512"],
-                "it can be read with --columns time:us,op,lba:sectors,len:bytes --ops \
-                 write=0x2A,0x8A,0xAA,0x0A,0x2E,0x8E,0xAE,read=0x28,0x88,0xA8,0x08,trim=0x42,flush=0x35,0x91",
+                "--columns time:us,op,lba:sectors,len:bytes --ops \
+                 write=0x2A,0x8A,0xAA,0x0A,0x2E,0x8E,0xAE,read=0x28,0x88,0xA8,0x08,trim=0x42,flush=0x35,0x91 reads it",
             ),
             // Of several times, the lines are in the order of one.
             (
                 &["kind,sector,sectors,asked_ns,array_ns", "R,8,8,100,40", "W,16,8,200,30"],
-                "it can be read with --columns op,lba:sectors,len:sectors,time:ns",
+                "--columns op,lba:sectors,len:sectors,time:ns reads it",
             ),
-            (
-                &["when,op,sector,sectors", "2024-05-31T23:59:59Z,R,8,8"],
-                "it can be read with --columns time:iso8601,op,lba:sectors,len:sectors",
-            ),
+            (&["when,op,sector,sectors", "2024-05-31T23:59:59Z,R,8,8"], "--columns time:iso8601,op,lba:sectors,len:sectors reads it"),
             (
                 &["when,op,sector,sectors", "23:59:59.5,R,8,8", "00:00:00.1,W,8,8"],
-                "it can be read with --columns time:clock,op,lba:sectors,len:sectors",
+                "--columns time:clock,op,lba:sectors,len:sectors reads it",
             ),
             (
                 &["time_ms;op;Block (4 KiB);sectors;service", "0,5;R;8;8;434us", "1,25;W;8;8;7us"],
-                "it can be read with --columns time:ms,op,lba:blocks:4096,len:sectors,latency:us",
+                "--columns time:ms,op,lba:blocks:4096,len:sectors,latency:us reads it",
             ),
         ] {
             assert_eq!(proposal(lines).as_deref(), Some(expected));

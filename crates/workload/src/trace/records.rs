@@ -9,10 +9,11 @@ use tinytail_core::commands::CommandKind;
 use crate::error::{Column, Position, WorkloadError};
 use crate::reading::TraceContent;
 use crate::text;
-use crate::trace::columns::looks_like_header;
+use crate::trace::columns;
 use crate::trace::completions::Completions;
 use crate::trace::faults::{Faults, Sort};
 use crate::trace::fields::Fault;
+use crate::trace::header::{self, Preamble};
 use crate::trace::input::{Input, Line};
 use crate::trace::units::{OpCodes, TimeUnit};
 use crate::trace::{Format, Parsed, Parser, Reader, Record, Settings};
@@ -107,7 +108,11 @@ pub(super) struct Records {
     clock: Option<Clock>,
     /// Where times are those of a day.
     days: Option<Days>,
-    at_beginning: bool,
+    preamble: Preamble,
+    /// Whether lines have the same columns.
+    has_columns: bool,
+    /// Whether a tab may stand for an empty field at the end of a line.
+    keeps_tabs: bool,
     completions: Completions,
     read: u64,
     /// Lines, or records, that were looked at.
@@ -181,7 +186,9 @@ impl Records {
             limits,
             clock: None,
             days: (settings.time_unit == Some(TimeUnit::Clock)).then(Days::default),
-            at_beginning: true,
+            preamble: settings.preamble.clone(),
+            has_columns: format.layout.is_some() || format.name == columns::NAME,
+            keeps_tabs: format.name == columns::NAME,
             completions: Completions::default(),
             read: 0,
             lines: 0,
@@ -204,14 +211,18 @@ impl Records {
             if let Some(request) = self.completions.next(false) {
                 return Ok(Some(request));
             }
-            let is_first = std::mem::take(&mut self.at_beginning);
             let (at, parsed) = match &mut self.reader {
                 Units::Lines(parser) => match self.input.next_line()? {
-                    Some((at, Line::Text(line))) => match parser.parse(line) {
-                        // Many write the names of the columns first.
-                        Err(_) if is_first && !parser.is_lost() && looks_like_header(line) => (at, Ok(Parsed::Other("header lines"))),
-                        parsed => (at, parsed),
-                    },
+                    Some((at, Line::Text(line))) => {
+                        let line = if self.keeps_tabs { line } else { line.trim() };
+                        let place = self.lines as usize;
+                        // What has columns needs nothing of what stands before them.
+                        if place < self.preamble.lines && self.has_columns {
+                            (at, Ok(Parsed::Other(self.preamble.kind(place, line))))
+                        } else {
+                            (at, parser.parse(line).or_else(|fault| self.preamble.or_fault(place, line, fault)))
+                        }
+                    }
                     Some((at, Line::Bytes(found))) => (at, Err(no_text(found))),
                     None => return Ok(self.completions.next(true)),
                 },
@@ -254,6 +265,13 @@ impl Records {
     #[cold]
     fn pass_over(&mut self, at: Position, sort: Sort, fault: Fault) -> Result<(), WorkloadError> {
         let is_lost = matches!(&self.reader, Units::Lines(parser) if parser.is_lost());
+        // What follows other names may mean something else.
+        if self.has_columns && !is_lost && sort == Sort::Text && header::names_columns(self.input.last_line()) {
+            let column = Column { number: 1, name: "header line" };
+            let expected = "a request: this line names columns, those behind it may mean something else, and it is not left out; \
+                            split the file before it, and read each part";
+            return Err(self.fault(at, Fault::new(column, self.input.last_line(), expected)));
+        }
         match &mut self.faults {
             Some(faults) if !is_lost => {
                 let is_shown = matches!(self.reader, Units::Lines(_)) && !self.input.last_line().trim_matches('\0').is_empty();

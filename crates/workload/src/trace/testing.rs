@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use crate::trace::columns::Delimited;
+use crate::trace::header::Preamble;
 use crate::trace::mapping::Columns;
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
 use crate::trace::{FORMATS, Fault, Format, Parsed, Parser, Reader, Record, Settings, Time};
@@ -62,14 +63,18 @@ fn settings(format: &Format) -> Settings {
         ops: OpCodes::default(),
         event: format.events.first().copied(),
         columns: (format.name == "columns").then(|| Box::new("time,op,lba:bytes,len:bytes,device".parse().unwrap())),
+        preamble: Preamble::default(),
     }
 }
 
 /// Parses lines up to the first fault.
 fn parse(format: &Format, text: &str) -> Result<Vec<Parsed>, Fault> {
     let Reader::Lines { parser, .. } = format.reader else { panic!("{} is binary", format.name) };
-    let mut parser = parser(&settings(format));
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| parser.parse(line)).collect()
+    let lines: Vec<String> = text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();
+    // What stands before the columns is not for the parser of them.
+    let preamble = if format.name == "columns" { Preamble::of(&lines, &[]) } else { Preamble::default() };
+    let mut parser = parser(&Settings { preamble: preamble.clone(), ..settings(format) });
+    lines.iter().skip(preamble.lines).map(|line| parser.parse(line)).collect()
 }
 
 fn format(name: &str) -> &'static Format {

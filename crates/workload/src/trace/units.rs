@@ -30,9 +30,21 @@ pub enum TimeUnit {
     /// Seconds.
     #[serde(rename = "s")]
     Seconds,
+    /// Minutes.
+    #[serde(rename = "min")]
+    Minutes,
+    /// Hours.
+    #[serde(rename = "h")]
+    Hours,
     /// None: dates with times, as ISO 8601 has them.
     #[serde(rename = "iso8601")]
     Iso8601,
+    /// None: dates with times, whose month is first, as `05/31/2024 11:59:59 PM`.
+    #[serde(rename = "mdy")]
+    MonthFirst,
+    /// None: dates with times, whose day is first, as `31.05.2024 23:59:59`.
+    #[serde(rename = "dmy")]
+    DayFirst,
     /// None: times of day. One that is more than 12 hours before the latest is of the next day.
     #[serde(rename = "clock")]
     Clock,
@@ -40,19 +52,28 @@ pub enum TimeUnit {
 
 impl TimeUnit {
     /// All units of numbers, shortest first.
-    pub const ALL: [Self; 5] = [Self::Nanoseconds, Self::HundredNanoseconds, Self::Microseconds, Self::Milliseconds, Self::Seconds];
+    pub const ALL: [Self; 7] =
+        [Self::Nanoseconds, Self::HundredNanoseconds, Self::Microseconds, Self::Milliseconds, Self::Seconds, Self::Minutes, Self::Hours];
+
+    /// Those that times most often have.
+    pub const USUAL: [Self; 5] = [Self::Nanoseconds, Self::HundredNanoseconds, Self::Microseconds, Self::Milliseconds, Self::Seconds];
 
     /// Those that are no numbers, but say themselves what they are.
-    pub const WRITTEN_OUT: [Self; 2] = [Self::Iso8601, Self::Clock];
+    pub const WRITTEN_OUT: [Self; 4] = [Self::Iso8601, Self::Clock, Self::MonthFirst, Self::DayFirst];
+
+    /// Those of them that can be told from the times.
+    pub(super) const TOLD: [Self; 2] = [Self::Iso8601, Self::Clock];
 
     /// The unit of numbers that a word in small letters stands for.
     pub(super) fn of_word(word: &str) -> Option<Self> {
-        const WORDS: [&[&str]; 5] = [
+        const WORDS: [&[&str]; 7] = [
             &["ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanosecond", "nanoseconds"],
             &["100ns", "filetime"],
             &["us", "µs", "μs", "usec", "usecs", "microsec", "microsecs", "microsecond", "microseconds"],
             &["ms", "msec", "msecs", "millis", "millisec", "millisecs", "millisecond", "milliseconds"],
             &["s", "sec", "secs", "seconds", "second"],
+            &["min", "mins", "minute", "minutes"],
+            &["h", "hr", "hrs", "hour", "hours"],
         ];
         Self::ALL.into_iter().zip(WORDS).find_map(|(unit, words)| words.contains(&word).then_some(unit))
     }
@@ -61,15 +82,17 @@ impl TimeUnit {
     #[must_use]
     pub fn ns(self) -> u64 {
         match self {
-            Self::Nanoseconds | Self::Iso8601 | Self::Clock => 1,
+            Self::Nanoseconds | Self::Iso8601 | Self::MonthFirst | Self::DayFirst | Self::Clock => 1,
             Self::HundredNanoseconds => 100,
             Self::Microseconds => 1_000,
             Self::Milliseconds => 1_000_000,
             Self::Seconds => 1_000_000_000,
+            Self::Minutes => 60_000_000_000,
+            Self::Hours => 3_600_000_000_000,
         }
     }
 
-    /// How the unit is written: `ns`, `100ns`, `us`, `ms`, `s`, `iso8601` or `clock`.
+    /// How the unit is written: `ns`, `100ns`, `us`, `ms`, `s`, `min`, `h`, `iso8601`, `clock`, `mdy` or `dmy`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -78,7 +101,11 @@ impl TimeUnit {
             Self::Microseconds => "us",
             Self::Milliseconds => "ms",
             Self::Seconds => "s",
+            Self::Minutes => "min",
+            Self::Hours => "h",
             Self::Iso8601 => "iso8601",
+            Self::MonthFirst => "mdy",
+            Self::DayFirst => "dmy",
             Self::Clock => "clock",
         }
     }
@@ -94,11 +121,9 @@ impl FromStr for TimeUnit {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .chain(Self::WRITTEN_OUT)
-            .find(|unit| unit.name() == word)
-            .ok_or_else(|| format!("{} is not a time unit; expected ns, 100ns, us, ms, s, iso8601 or clock", text::quoted(word)))
+        Self::ALL.into_iter().chain(Self::WRITTEN_OUT).find(|unit| unit.name() == word).ok_or_else(|| {
+            format!("{} is not a time unit; expected ns, 100ns, us, ms, s, min, h, iso8601, clock, mdy or dmy", text::quoted(word))
+        })
     }
 }
 
@@ -667,7 +692,7 @@ mod tests {
         for unit in TimeUnit::ALL.into_iter().chain(TimeUnit::WRITTEN_OUT) {
             assert_eq!(unit.name().parse(), Ok(unit));
         }
-        assert!("usec".parse::<TimeUnit>().unwrap_err().contains("expected ns, 100ns, us, ms, s, iso8601 or clock"));
+        assert!("usec".parse::<TimeUnit>().unwrap_err().contains("expected ns, 100ns, us, ms, s, min, h, iso8601, clock, mdy or dmy"));
         for unit in [AddressUnit::Sectors, AddressUnit::Bytes, AddressUnit::Kib, AddressUnit::Blocks(4096), AddressUnit::Blocks(1)] {
             assert_eq!(unit.to_string().parse(), Ok(unit));
         }

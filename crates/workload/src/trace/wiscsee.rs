@@ -92,7 +92,7 @@ mod tests {
                 ("1 D erase 0 4096 0.0 0 True", 3, "`erase`", "read, write"),
                 ("1 D read -1 4096 0.0 0 True", 4, "`-1`", "0 or more"),
                 ("1 D read 0 0 0.0 0 True", 5, "`0`", "1 or more bytes"),
-                ("1 D read 0 4096 1e-3 0 True", 6, "`1e-3`", "a time in s"),
+                ("1 D read 0 4096 1e- 0 True", 6, "`1e-`", "a time in s"),
                 ("1 D read 0 4096 0.0 0", 8, "the end of the line", "8 columns"),
             ],
         );

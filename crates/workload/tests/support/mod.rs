@@ -49,6 +49,23 @@ pub fn microseconds() -> TraceOptions {
     options(Some(TimeUnit::Microseconds))
 }
 
+/// `--columns`, with `--ops` behind it if it has codes.
+pub fn by(written: &str) -> TraceOptions {
+    let (columns, ops) = written.split_once(" --ops ").map_or((written, None), |(columns, ops)| (columns, Some(ops)));
+    TraceOptions { columns: Some(columns.parse().unwrap()), ops: ops.map(|ops| ops.parse().unwrap()), ..options(None) }
+}
+
+/// What a message proposes first, copied up to the next blank.
+pub fn proposed(message: &str) -> Option<String> {
+    let word = |text: &str| text.split(char::is_whitespace).next().map(str::to_owned);
+    let (columns, rest) = message
+        .match_indices("--columns ")
+        .map(|(at, option)| &message[at + option.len()..])
+        .find_map(|rest| word(rest).filter(|columns| columns.contains(',')).map(|columns| (columns, rest)))?;
+    let ops = rest[columns.len()..].strip_prefix(" --ops ").and_then(word);
+    Some(ops.map_or(columns.clone(), |ops| format!("{columns} --ops {ops}")))
+}
+
 pub fn play(path: &Path, options: &TraceOptions) -> Result<Vec<Arrival>, WorkloadError> {
     play_on(path, options, DRIVE)
 }

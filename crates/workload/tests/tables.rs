@@ -1,0 +1,293 @@
+//! Tables of requests as programs write them: quotation marks, lines before the header line, numbers in all forms, several lines for
+//! one request, and columns that say something in another way.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use tinytail_core::units::{MS, SECOND, US};
+use tinytail_workload::{Arrival, SkipFaulty, Trace, TraceOptions};
+
+use crate::support::{Folder, by, cases, message, options, play, proposed, read, took, write};
+
+fn none() -> TraceOptions {
+    options(None)
+}
+
+/// Reads a table by what its refusal proposes, and says that too.
+fn by_proposal(folder: &Folder, text: &str) -> (Vec<Arrival>, String) {
+    let path = folder.file("t", text);
+    let refused = message(play(&path, &none()), folder);
+    let typed = proposed(&refused).unwrap_or_else(|| panic!("{refused}"));
+    (play(&path, &by(&typed)).unwrap_or_else(|error| panic!("{typed}: {error}")), refused)
+}
+
+/// Tables, what is proposed for them, and the requests that they are then.
+#[rustfmt::skip]
+fn proposals() -> Vec<(&'static str, &'static str, Vec<Arrival>)> {
+    vec![
+        // Quotation marks keep what is in them together.
+        ("time_us,op,sectors,lba\n0,R,\"1,024\",2048\n10,W,\"2,008\",4096\n20,R,\"1,016\",8192\n", "time:us,op,len:sectors,lba:sectors",
+         vec![read(0, 2048, 1024), write(10 * US, 4096, 2008), read(20 * US, 8192, 1016)]),
+        ("time_us,process,op,offset_bytes,size_bytes\n0,\"java\",R,1048576,4096\n10,\"dd, of=x\",W,2097152,8192\n", "time:us,_,op,lba:bytes,len:bytes",
+         vec![read(0, 2048, 8), write(10 * US, 4096, 16)]),
+        ("\"time_us\",\"disk\",\"op\",\"offset_bytes\",\"size_bytes\",\"queue\"\n\"0\",\"0\",\"R\",\"1048576\",\"4096\",\"1\"\n\"10\",\"0\",\"W\",\"2097152\",\"8192\",\"1\"\n",
+         "time:us,device,op,lba:bytes,len:bytes", vec![read(0, 2048, 8), write(10 * US, 4096, 16)]),
+        ("time_us,op,size,offset\n0,R,\"4,096\",\"1,048,576\"\n10,W,\"8,192\",\"2,097,152\"\n", "time:us,op,len:bytes,lba:bytes",
+         vec![read(0, 2048, 8), write(10 * US, 4096, 16)]),
+        ("time_us;op;note;lba_sectors;nr_sectors\n0;R;\"a; b\";2048;8\n10;W;\"a; b\";4096;16\n", "time:us,op,_,lba:sectors,len:sectors",
+         vec![read(0, 2048, 8), write(10 * US, 4096, 16)]),
+        ("Process,Path Name,IO Type,Size (B),Min Offset,Init Time (s),Complete Time (s),IO Time (\u{b5}s),Disk Service Time (\u{b5}s),Disk\n\
+          a.exe (4),D:\\b.mdf,Read,\"8,192\",\"1,048,576\",0.000100000,0.000350000,250.000,240.100,1\n\
+          a.exe (4),D:\\b.mdf,Write,\"65,536\",\"2,097,152\",0.000900000,0.001000000,100.000,99.000,1\n\
+          a.exe (4),D:\\b.mdf,Read,\"8,192\",\"8,192\",0.002000000,0.002250000,250.000,240.100,1\n",
+         "_,_,op,len:bytes,lba:bytes,time:s,_,_,latency:us,device",
+         vec![took(240_100, read(0, 2048, 16)), took(99_000, write(800 * US, 4096, 128)), took(240_100, read(1_900 * US, 16, 16))]),
+        // A line may be one of several events of a request, or none for the drive.
+        ("time_s,event,op,lba_sectors,nr_sectors\n0.000000,block_rq_insert,R,2048,8\n0.000005,block_rq_issue,R,2048,8\n0.000095,block_rq_complete,R,2048,8\n\
+          0.000100,block_rq_insert,W,4096,16\n0.000105,block_rq_issue,W,4096,16\n0.000195,block_rq_complete,W,4096,16\n",
+         "time:s,keep:block_rq_issue,op,lba:sectors,len:sectors", vec![read(0, 2048, 8), write(100 * US, 4096, 16)]),
+        ("time_us,phase,op,offset_bytes,length_bytes\n0,submit,R,4096,4096\n90,complete,R,4096,4096\n100,submit,W,8192,8192\n190,complete,W,8192,8192\n",
+         "time:us,keep:submit,op,lba:bytes,len:bytes", vec![read(0, 8, 8), write(100 * US, 16, 16)]),
+        ("timestamp,action,rwbs,sector,nr_sectors\n0.000000,Q,R,2048,8\n0.000005,D,R,2048,8\n0.000095,C,R,2048,8\n0.000100,Q,W,4096,16\n\
+          0.000105,D,W,4096,16\n0.000195,C,W,4096,16\n", "time:s,keep:D,op,lba:sectors,len:sectors", vec![read(0, 2048, 8), write(100 * US, 4096, 16)]),
+        ("time_us,cache_hit,op,offset_bytes,length_bytes\n0,1,R,4096,4096\n90,0,R,8192,4096\n100,1,W,8192,8192\n",
+         "time:us,keep:0,op,lba:bytes,len:bytes", vec![read(0, 16, 8)]),
+        ("time_us,result,op,offset_bytes,length_bytes\n0,SUCCESS,R,4096,4096\n90,FAILED,R,8192,4096\n100,SUCCESS,W,8192,8192\n",
+         "time:us,keep:SUCCESS,op,lba:bytes,len:bytes", vec![read(0, 8, 8), write(100 * US, 16, 16)]),
+        // The header line may stand behind others.
+        ("volume trace exported 2024\ntime_us,lba,sectors,is_read,device\n0,2048,8,1,0\n100,4096,8,0,0\n250,8192,16,1,0\n",
+         "time:us,lba:sectors,len:sectors,op,device --ops write=0,read=1", vec![read(0, 2048, 8), write(100 * US, 4096, 8), read(250 * US, 8192, 16)]),
+        ("// time_us,lba,sectors,is_read,device\n0,2048,8,1,0\n100,4096,8,0,0\n", "time:us,lba:sectors,len:sectors,op,device --ops write=0,read=1",
+         vec![read(0, 2048, 8), write(100 * US, 4096, 8)]),
+        ("time_us,lba,sectors,is_read,device\n0,2048,8,1,0\n100,4096,8,0,0\ntime_us,lba,sectors,is_read,device\n250,8192,16,1,0\n",
+         "time:us,lba:sectors,len:sectors,op,device --ops write=0,read=1", vec![read(0, 2048, 8), write(100 * US, 4096, 8), read(250 * US, 8192, 16)]),
+        ("Tracing block I/O. Ctrl-C to end.\nSTARTs ENDs COMM PID TYPE DEV BLOCK BYTES LATms\n77.100000 77.100400 db 41 R 8,16 4096 4096 0.40\n\
+          77.100200 77.101000 db 41 W 8,16 8192 65536 0.80\n77.100700 77.101100 db 41 R 8,16 4104 8192 0.40\n",
+         "time:s,_,_,_,op,device,lba:sectors,len:bytes,latency:ms",
+         vec![took(400_000, read(0, 4096, 8)), took(800_000, write(200 * US, 8192, 128)), took(400_000, read(700 * US, 4104, 16))]),
+        // Numbers as programs print them.
+        ("time_s,op,offset_bytes,length_bytes\n0.0,R,1048576,4096\n5e-05,W,2097152,8192\n0.00012,R,512000000,4096\n0.0025,W,4096,512\n",
+         "time:s,op,lba:bytes,len:bytes", vec![read(0, 2048, 8), write(50 * US, 4096, 16), read(120 * US, 1_000_000, 8), write(2_500 * US, 8, 1)]),
+        (",time_us,op,lba,len_bytes\n0,0.0,R,2048.0,4096.0\n1,125.5,W,4096.0,8192.0\n2,1E+03,R,1000000.0,4096.0\n", "_,time:us,op,lba:sectors,len:bytes",
+         vec![read(0, 2048, 8), write(125_500, 4096, 16), read(MS, 1_000_000, 8)]),
+        // When a request was complete.
+        ("end_time_us,op,lba_sectors,nr_sectors,latency_us\n1000,R,2048,8,900\n1050,R,4096,8,10\n", "done:us,op,lba:sectors,len:sectors,latency:us",
+         vec![took(900_000, read(0, 2048, 8)), took(10_000, read(940 * US, 4096, 8))]),
+        ("start_us,end_us,op,lba_sectors,nr_sectors\n100,1000,R,2048,8\n1040,1050,R,4096,8\n", "time:us,_,op,lba:sectors,len:sectors",
+         vec![read(0, 2048, 8), read(940 * US, 4096, 8)]),
+        ("complete_ns,issue_ns,op,lba_sectors,nr_sectors\n1000000,100000,R,2048,8\n1050000,1040000,R,4096,8\n", "_,time:ns,op,lba:sectors,len:sectors",
+         vec![read(0, 2048, 8), read(940 * US, 4096, 8)]),
+        // Values in other forms.
+        ("time_us,op,offset,size\n0,R,1048576,4K\n10,W,2097152,8K\n20,W,2097152,512\n", "time:us,op,lba:bytes,len:bytes",
+         vec![read(0, 2048, 8), write(10 * US, 4096, 16), write(20 * US, 4096, 1)]),
+        ("time,op,offset_bytes,size_bytes\n03/05/2024 10:00:00.000100 AM,R,4096,4096\n03/05/2024 10:00:00.000900 PM,W,8192,4096\n",
+         "time:mdy,op,lba:bytes,len:bytes", vec![read(0, 8, 8), write(43_200 * SECOND + 800 * US, 16, 8)]),
+        ("time;op;offset_bytes;size_bytes\n05.03.2024 10:00:00,0001;R;4096;4096\n05.03.2024 10:00:00,0009;W;8192;4096\n",
+         "time:dmy,op,lba:bytes,len:bytes", vec![read(0, 8, 8), write(800 * US, 16, 8)]),
+        ("date,time,op,offset_bytes,size_bytes\n5/31/2024,1:00:00 PM,R,4096,4096\n5/31/2024,1:00:01 PM,W,8192,4096\n",
+         "time:mdy,_,op,lba:bytes,len:bytes", vec![read(0, 8, 8), write(SECOND, 16, 8)]),
+        ("time,op,offset_bytes,size_bytes\n2024-10-27T02:59:59.5+02:00,R,4096,4096\n2024-10-27T02:00:00.5+01:00,W,8192,4096\n",
+         "time:iso8601,op,lba:bytes,len:bytes", vec![read(0, 8, 8), write(SECOND, 16, 8)]),
+        // Ends, times between, and other units.
+        ("time_us,op,start_lba,end_lba\n0,R,2048,2055\n100,W,4096,4111\n", "time:us,op,lba:sectors,last:sectors",
+         vec![read(0, 2048, 8), write(100 * US, 4096, 16)]),
+        ("time_us,op,start_offset,end_offset\n0,R,4096,8192\n100,W,8192,16384\n", "time:us,op,lba:bytes,end:bytes",
+         vec![read(0, 8, 8), write(100 * US, 16, 16)]),
+        ("interarrival_us,op,offset_bytes,size_bytes\n0,R,4096,4096\n100,W,8192,8192\n100,W,12288,8192\n", "delta:us,op,lba:bytes,len:bytes",
+         vec![read(0, 8, 8), write(100 * US, 16, 16), write(200 * US, 24, 16)]),
+        ("time_min,op,offset_bytes,size_bytes\n1.5,R,4096,4096\n1.6,W,8192,8192\n", "time:min,op,lba:bytes,len:bytes",
+         vec![read(0, 8, 8), write(6 * SECOND, 16, 16)]),
+    ]
+}
+
+#[test]
+fn tables_are_read_as_proposed() {
+    let folder = Folder::new("proposals");
+    for (text, typed, expected) in proposals() {
+        let (found, refused) = by_proposal(&folder, text);
+        assert_eq!(proposed(&refused).as_deref(), Some(typed), "{refused}");
+        // Devices that differ have queues of their own.
+        let bare: Vec<Arrival> = found.into_iter().map(|arrival| Arrival { queue: 0, ..arrival }).collect();
+        assert_eq!(bare, expected, "{refused}");
+    }
+}
+
+#[test]
+fn events_are_kept_as_those_of_blkparse() {
+    let folder = Folder::new("events");
+    let mut rows = String::new();
+    for (at, op, lba, len) in
+        [(0, "R", 2048, 8), (150, "WS", 4096, 256), (300, "RA", 2056, 8), (1400, "D", 1_048_576, 2048), (1900, "W", 8192, 64)]
+    {
+        for (event, later) in [("Q", 0), ("P", 2), ("D", 5), ("C", 95)] {
+            rows += &format!("    0.{:09},4242,fio,{event},{op},{lba},{len}\n", (at + later) * 1000);
+        }
+    }
+    let path = folder.file("t", format!("{rows}CPU0 (sdb):\n Reads Queued:           3,       16KiB\n"));
+    let refused = message(play(&path, &none()), &folder);
+    assert_eq!(proposed(&refused).as_deref(), Some("time:s,_,_,keep:D,op,lba:sectors,len:sectors"), "{refused}");
+    let kept = TraceOptions { skip_faulty: Some(SkipFaulty::Lines(2)), ..by("time:s,_,_,keep:D,op,lba:sectors,len:sectors") };
+    let expected = [150, 300, 1400, 1900].map(|at| at * US);
+    assert_eq!(play(&path, &kept).unwrap().iter().skip(1).map(|arrival| arrival.at).collect::<Vec<_>>(), expected);
+    // Without it, the repetitions are doubted.
+    let all = TraceOptions { skip_faulty: Some(SkipFaulty::Lines(2)), ..by("time:s,_,_,_,op,lba:sectors,len:sectors") };
+    let notes = Trace::open(&path, &all).unwrap().notes().join("\n");
+    assert!(notes.contains("15 of its 20 requests repeat the operation, place and size of one shortly before, as if they were"), "{notes}");
+}
+
+#[test]
+fn a_line_that_names_columns_is_never_left_out() {
+    let folder = Folder::new("named");
+    let first = "time_us,lba,sectors,op\n0,8,8,R\n";
+    let path = folder.file("t", format!("{first}time_us,sectors,lba,op\n5,8,16,W\n"));
+    let lenient = TraceOptions { skip_faulty: Some(SkipFaulty::Lines(9)), ..by("time:us,lba:sectors,len:sectors,op") };
+    let refused = message(play(&path, &lenient), &folder);
+    assert!(refused.contains("line 3") && refused.contains("this line names columns") && !refused.contains("--skip-faulty"), "{refused}");
+    // The same names once more change nothing.
+    let path = folder.file("t", format!("{first}time_us,lba,sectors,op\n5,16,8,W\n"));
+    assert_eq!(play(&path, &by("time:us,lba:sectors,len:sectors,op")).unwrap(), [read(0, 8, 8), write(5 * US, 16, 8)]);
+}
+
+#[test]
+fn what_can_t_be_read_is_named() {
+    let folder = Folder::new("unread");
+    for (text, expected) in [
+        (
+            "time_ticks,op,offset_bytes,size_bytes\n1,R,4096,4096\n2,W,8192,4096\n",
+            "`time_ticks` (column 1) is in ticks, which is none of the units",
+        ),
+        (
+            "time_us,op,offset_tracks,size_bytes\n1,R,4,4096\n2,W,8,4096\n",
+            "`offset_tracks` (column 3) is in tracks, which is none of the units",
+        ),
+        (
+            "time,op,offset_bytes,size_bytes\nWed Mar 5 10:00:00,R,4096,4096\nWed Mar 5 10:00:01,W,8192,4096\n",
+            "its header line says time:iso8601,op,lba:bytes,len:bytes and line 2, column 1 (time), is not so: found `Wed Mar 5 10:00:00`, \
+             expected a date with a time as in ISO 8601",
+        ),
+        (
+            "time_us,op,offset_bytes,size_bytes\n1,R,4096,many\n2,W,8192,few\n",
+            "its header line says time:us,op,lba:bytes,len:bytes and line 2, column 4 (len), is not so: found `many`",
+        ),
+        (
+            "end_time_us,op,lba_sectors,nr_sectors\n1000,R,2048,8\n1050,R,4096,8\n",
+            "`end_time_us` (column 1) is when requests were complete, and no column says how long they took",
+        ),
+    ] {
+        let refused = message(play(&folder.file("t", text), &none()), &folder);
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
+
+/// A request: the time since the one before in us, whether it reads, its first page, and its pages.
+type Request = (u64, bool, u64, u64);
+
+fn requests(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Request>> {
+    proptest::collection::vec((1_u64..5_000, any::<bool>(), 0_u64..1 << 20, 1_u64..64), count)
+}
+
+/// A number as one of several programs prints it.
+fn printed(value: u64, form: usize) -> String {
+    let digits = value.to_string();
+    match form {
+        0 => digits,
+        1 => format!("{digits}.0"),
+        2 => format!("{}.{}e+{:02}", &digits[..1], if digits.len() > 1 { &digits[1..] } else { "0" }, digits.len() - 1),
+        _ => format!("{digits}.000000"),
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(60))]
+    #[test]
+    fn lines_of_one_request_are_asked_about(
+        requests in requests(2..12),
+        name in select(&["event", "action", "phase", "status", "type", "layer", "stage", "state", "result", "what"][..]),
+        values in select(vec![
+            vec!["submit", "complete"], vec!["insert", "issue", "complete"], vec!["Q", "G", "D", "C"], vec!["1", "2"], vec!["a: b", "c, d", "e"],
+            vec!["fs", "block", "nvme", "ssd"], vec!["block_rq_issue", "block_rq_complete"], vec!["START", "END"],
+        ]),
+        place in 0_usize..5,
+        interleaved in any::<bool>(),
+    ) {
+        let mut lines: Vec<(u64, String)> = Vec::new();
+        let mut at = 0;
+        for (gap, reads, page, pages) in &requests {
+            at += gap;
+            for (number, value) in values.iter().enumerate() {
+                // Events of several requests may stand between each other.
+                let time = at + number as u64 * if interleaved { 700 } else { 0 };
+                let mut fields = vec![time.to_string(), if *reads { "R" } else { "W" }.into(), (page * 8).to_string(), (pages * 8).to_string()];
+                fields.insert(place.min(4), format!("\"{value}\""));
+                lines.push((time, fields.join(",")));
+            }
+        }
+        lines.sort_by_key(|(time, _)| *time);
+        let mut header = vec!["time_us", "op", "lba_sectors", "nr_sectors"];
+        header.insert(place.min(4), name);
+        let text = header.join(",") + "\n" + &lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n");
+        let folder = Folder::new("asked");
+        let (found, refused) = by_proposal(&folder, &text);
+        prop_assert!(refused.contains("is each line a request of its own to the drive?"), "{}", refused);
+        prop_assert_eq!(found.len(), requests.len(), "{}", refused);
+        let mut expected: Vec<(u64, u32)> = requests.iter().map(|(_, _, page, pages)| (page * 8, *pages as u32 * 8)).collect();
+        let mut places: Vec<(u64, u32)> = found.iter().map(|arrival| (arrival.command.sector, arrival.command.sectors)).collect();
+        expected.sort_unstable();
+        places.sort_unstable();
+        prop_assert_eq!(places, expected);
+    }
+
+    #[test]
+    fn what_stands_before_the_header_and_how_numbers_are_printed_change_nothing(
+        requests in requests(3..12),
+        before in proptest::collection::vec(select(&[
+            "volume trace exported 2024", "# made by tool", "// version 2, of 3", "sep=,", "exported by tool v2,,,,", "Tracing block I/O. Ctrl-C to end.",
+            "Recorded on 2024-03-05 at 10:00:00, 3 disks", "; a remark", "\"Disk report\"", "-- all of it", "% time and size of requests to disk 0",
+        ][..]), 0..4),
+        mark in select(&["", "# ", "//"][..]),
+        form in 0_usize..4,
+        again in any::<bool>(),
+        names in select(&[
+            "time_us,lba,sectors,is_read,device", "time_us,op,lba_sectors,sectors", "Timestamp,Offset,Size,IOType,VolumeID",
+            "device_id,opcode,offset,length,timestamp", "time_us;op;lba_sectors;nr_sectors",
+        ][..]),
+    ) {
+        let separator = if names.contains(';') { ";" } else { "," };
+        let titles: Vec<&str> = names.split(separator).collect();
+        let mut at = 0;
+        let row = |(gap, reads, page, pages): &Request, form: usize, at: &mut u64| {
+            *at += gap;
+            let field = |title: &&str| match *title {
+                "time_us" | "Timestamp" | "timestamp" => printed(*at, form),
+                "op" | "opcode" => if *reads { "R" } else { "W" }.into(),
+                "is_read" => u8::from(*reads).to_string(),
+                "IOType" => u8::from(!*reads).to_string(),
+                "device" | "VolumeID" | "device_id" => "3".into(),
+                "offset" => printed(page * 4096, form),
+                "length" => printed(pages * 4096, form),
+                "lba" | "lba_sectors" | "Offset" => printed(page * 8, form),
+                _ => printed(pages * 8, form),
+            };
+            titles.iter().map(field).collect::<Vec<_>>().join(separator)
+        };
+        let plain: Vec<String> = requests.iter().map(|request| row(request, 0, &mut at)).collect();
+        at = 0;
+        let other: Vec<String> = requests.iter().map(|request| row(request, form, &mut at)).collect();
+        let (first, rest) = other.split_at(1);
+        let repeated = if again { format!("{mark}{names}\n") } else { String::new() };
+        let before: String = before.iter().map(|line| format!("{line}\n")).collect();
+        let text = format!("{before}{mark}{names}\n{}\n{repeated}{}\n", first[0], rest.join("\n"));
+        let folder = Folder::new("before");
+        let read = |text: &str| {
+            let path = folder.file("t", text);
+            match play(&path, &none()) {
+                Ok(found) => Ok::<_, TestCaseError>((found, String::new())),
+                Err(error) => {
+                    let typed = proposed(&error.to_string()).ok_or_else(|| TestCaseError::fail(error.to_string()))?;
+                    let found = play(&path, &by(&typed)).map_err(|error| TestCaseError::fail(format!("{typed}: {error}")))?;
+                    Ok::<_, TestCaseError>((found, typed))
+                }
+            }
+        };
+        prop_assert_eq!(read(&text)?, read(&format!("{names}\n{}\n", plain.join("\n")))?, "{}", text);
+    }
+}
