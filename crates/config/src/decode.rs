@@ -48,8 +48,22 @@ fn decode_part<T: DeserializeOwned>(table: &Table, place: &Place, section: &str,
             break;
         }
     }
-    found.faults.into_inner().into_iter().for_each(|fault| faults.push(fault));
+    let mut found = found.faults.into_inner();
+    if found.iter().any(Fault::is_of_unknown_key) {
+        let tables = tables::<T>(&value);
+        found.iter_mut().filter(|fault| fault.is_of_unknown_key()).for_each(|fault| fault.suggest_from(&tables));
+    }
+    found.into_iter().for_each(|fault| faults.push(fault));
     decoded
+}
+
+/// The tables within a type, by the names of their sections, and the keys that each knows.
+fn tables<T: DeserializeOwned>(value: &Value) -> Vec<(String, &'static [&'static str])> {
+    let found = Found::default();
+    let at = At { place: &value.place, section: String::new(), key: String::new(), subject: None, path: String::new() };
+    // Of a stand-in all parts are decoded. It need not be one of the type.
+    let _ = T::deserialize(Decoder { found: &found, at, value: None, tag: None });
+    found.tables.into_inner()
 }
 
 /// What is wrong so far, and the paths of values that stand-ins replace for that.
@@ -59,6 +73,8 @@ struct Found<'a> {
     sections: &'a [&'a str],
     faults: RefCell<Vec<Fault>>,
     stand_ins: RefCell<BTreeSet<String>>,
+    /// The sections that stand-ins were made of, and their keys.
+    tables: RefCell<Vec<(String, &'static [&'static str])>>,
 }
 
 /// Decodes a value, or stands in for one.
@@ -247,6 +263,9 @@ impl<'a> Deserializer<'a> for Decoder<'a> {
 
     fn deserialize_struct<V: Visitor<'a>>(self, _: &'static str, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
         let (found, at, stands_in) = (self.found, self.at.clone(), self.value.is_none());
+        if stands_in && at.subject.is_none() && !fields.contains(&"value") {
+            found.tables.borrow_mut().push((at.key("", at.place).section, fields));
+        }
         if stands_in && at.subject.is_none() {
             // What is at fault was to be a section.
             let mut faults = found.faults.borrow_mut();

@@ -77,6 +77,27 @@ impl Fault {
         Self::new(section, key, format!("is unknown{}", crate::names::did_you_mean(name, known.iter().copied()))).allowed(known.join(", "))
     }
 
+    /// Whether a key of a section is not known.
+    pub(crate) fn is_of_unknown_key(&self) -> bool {
+        !self.key.is_empty() && !self.section.is_empty() && self.subject.is_none() && self.found.starts_with("is unknown")
+    }
+
+    /// Suggests a key of another section, where that has the very name, or one that is nearer than those of this section.
+    pub(crate) fn suggest_from(&mut self, sections: &[(String, &[&str])]) {
+        let owner =
+            |key: &str| sections.iter().find(|(section, keys)| !section.is_empty() && *section != self.section && keys.contains(&key));
+        let is_own = |key: &str| sections.iter().any(|(section, keys)| *section == self.section && keys.contains(&key));
+        let is_listed = sections.iter().any(|(section, _)| *section == self.section);
+        let near = || {
+            let keys = sections.iter().filter(|(section, _)| !section.is_empty()).flat_map(|(_, keys)| keys.iter().copied());
+            crate::names::nearest(&self.key, keys).filter(|key| !is_own(key) && (is_listed || self.found == "is unknown"))
+        };
+        let key = if owner(&self.key).is_some() { Some(self.key.as_str()) } else { near() };
+        if let Some((key, (section, _))) = key.and_then(|key| Some((key, owner(key)?))) {
+            self.found = format!("is unknown (did you mean `{section}.{key}`?)");
+        }
+    }
+
     /// With what would be right.
     #[must_use]
     pub fn allowed(self, allowed: impl Into<String>) -> Self {

@@ -526,6 +526,8 @@ fn faulty_workload_files_name_the_line() {
         assert_eq!(check_file(&file.0).unwrap_err().to_string(), message);
     }
     assert_eq!(check_file(&File::new("sound", SYNTHETIC).0), Ok(()));
+    let elsewhere = File::new("elsewhere", "summary = \"s\"\n[trace]\nfile = \"t\"\nscale_time = 2.0\n").resolve().unwrap_err().to_string();
+    assert!(elsewhere.contains(":4: [trace] `scale_time` is unknown (did you mean `transform.scale_time`?); allowed: file"), "{elsewhere}");
     let message = File::new("no-trace", "summary = \"s\"\n\n[trace]\n").resolve().unwrap_err().to_string();
     assert!(message.contains(":3: [trace] `file` is missing"), "{message}");
 }

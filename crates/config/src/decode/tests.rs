@@ -173,6 +173,11 @@ fn all_faults_of_a_file_are_told_in_the_order_of_its_lines() {
         "d.toml:12: [clams] is unknown (did you mean `claims`?); allowed: part, hold, claims",
     ];
     assert_eq!(error.lines().collect::<Vec<_>>(), expected);
+    // A key may belong to another section.
+    for (key, suggested) in [("share", " (did you mean `part.share`?)"), ("pares", " (did you mean `part.pairs`?)"), ("qqqqqq", "")] {
+        let error = whole::<Whole>(&format!("[part]\non = true\n[hold]\npolicy = \"never\"\n{key} = 1\n")).unwrap_err();
+        assert!(error.starts_with(&format!("d.toml:5: [hold] `{key}` is unknown{suggested}; ")), "{error}");
+    }
     assert_eq!(
         whole::<Whole>("hold = 3\n").unwrap_err(),
         "d.toml: [part] is missing\nd.toml:1: [hold] is 3; allowed: a table with `policy`, such as { policy = \"...\" }"
