@@ -24,7 +24,9 @@ fn grid() -> impl Iterator<Item = u64> {
 }
 
 impl Distribution {
-    pub(crate) fn new(reads: &Histogram, writes: &Histogram) -> Self {
+    /// Of the reads and the writes of these histograms.
+    #[must_use]
+    pub fn new(reads: &Histogram, writes: &Histogram) -> Self {
         Self { percent: grid().map(|share| share as f64 / 1000.0).collect(), read_us: column(reads), write_us: column(writes) }
     }
 }

@@ -10,26 +10,39 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from tinytail import units
+from tinytail.verdict.measurements import MEASURED
 from tinytail.verdict.percentiles import PERCENTILES, Kind, headline
 
 if TYPE_CHECKING:
-    from tinytail.comparison.result import Comparison, DesignResult
+    from tinytail.comparison.result import Comparison
+    from tinytail.engine.results import Distribution, Latency, Measured
 
 HEIGHT = 10
 PLOT_MIN = 16
 PLOT_MAX = 90
-# A design is drawn by the digit that stands before its name.
+# A design is drawn by the digit that stands before its name, and what a trace holds by a letter.
 MARKS = "123456789"
+MEASURED_MARK = "m"
 
 
 def curve(comparison: Comparison, width: int) -> list[Text]:
-    """The tails of up to nine designs, to the deepest percentile that all have samples for."""
+    """The tails of up to nine designs, to the deepest percentile that all have samples for.
+
+    Latencies that were measured in the trace are one curve more.
+    """
     judged_by = headline(comparison.results)
     if judged_by is None:
         return []
     kind, depth = judged_by.kind, math.log10(judged_by.percentile.one_in)
     results = comparison.results[: len(MARKS)]
-    columns = [_column(result, kind) for result in results]
+    columns = [_column(result.distribution, kind) for result in results]
+    legend = [f"{mark} {each.design}" for mark, each in zip(MARKS, results, strict=False)]
+    marks = MARKS[: len(results)]
+    measured = next((each.measured for each in results if each.measured), None)
+    if measured is not None and judged_by.percentile.of(_latency(measured, kind)) is not None:
+        columns.append(_column(measured.distribution, kind))
+        legend.append(f"{MEASURED_MARK} {MEASURED}")
+        marks += MEASURED_MARK
     values = [us for column in columns for _, us in column if us > 0]
     if not values or depth <= 0:
         return []
@@ -40,7 +53,7 @@ def curve(comparison: Comparison, width: int) -> list[Text]:
     if plot < PLOT_MIN:
         return []
     rows = [[" "] * plot for _ in range(HEIGHT)]
-    for mark, column in zip(MARKS, columns, strict=False):
+    for mark, column in zip(marks, columns, strict=True):
         for x in range(plot):
             us = _at(column, 100 * (1 - 10 ** (-depth * x / (plot - 1))))
             if us > 0:
@@ -52,14 +65,16 @@ def curve(comparison: Comparison, width: int) -> list[Text]:
         before = " " * (margin - 2 - cell_len(label)) + label
         lines.append(Text(f"{before} |{''.join(row)}".rstrip()))
     lines.append(Text(" " * margin + _axis(plot, depth)))
-    legend = [f"{mark} {each.design}" for mark, each in zip(MARKS, results, strict=False)]
     several = ["* several"] if any("*" in row for row in rows) else []
     lines.append(Text("  ".join([*legend, *several])))
     return lines
 
 
-def _column(result: DesignResult, kind: Kind) -> list[tuple[float, float]]:
-    found = result.distribution
+def _latency(measured: Measured, kind: Kind) -> Latency:
+    return measured.read if kind == "read" else measured.write
+
+
+def _column(found: Distribution, kind: Kind) -> list[tuple[float, float]]:
     values = found.read_us if kind == "read" else found.write_us
     return [
         (percent, us) for percent, us in zip(found.percent, values, strict=True) if us is not None

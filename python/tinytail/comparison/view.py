@@ -137,7 +137,8 @@ def _measured(comparison: Comparison, width: int) -> list[Text]:
         ]
         lines += [Text()] if lines else []
         lines += laid_out([Row(name, []) for name, _ in table.rows], columns, width)
-    return lines + wrapped(Text(measurements.meaning(comparison), "dim"), width) if lines else []
+    meaning = measurements.meaning(comparison)
+    return lines + wrapped(Text(meaning, "dim"), width) if meaning else lines
 
 
 def _rows(comparison: Comparison, amplification: str) -> list[Row]:

@@ -353,6 +353,7 @@ class Measured:
         write: Of writes.
         missing: Reads and writes whose latencies the trace does not hold.
         ratio: Percentiles of the run divided by those measured.
+        distribution: Where the latencies that were measured lie.
         caveats: What makes the ratios mean less than they seem to.
     """
 
@@ -362,6 +363,7 @@ class Measured:
     write: Latency
     missing: int
     ratio: MeasuredRatios
+    distribution: Distribution
     caveats: tuple[str, ...]
 
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 from tinytail import units
 from tinytail.verdict.causes import holder, human_name
+from tinytail.verdict.measurements import MEASURED
 from tinytail.verdict.percentiles import SAMPLES_BEYOND
 
 if TYPE_CHECKING:
     from tinytail.comparison.result import Comparison, DesignResult
-    from tinytail.engine.results import Series, SlowestRequests
+    from tinytail.engine.results import Measured, Series, SlowestRequests
 
 US = 1e-6
 
@@ -98,17 +99,22 @@ class Tail:
 
 
 def tails(comparison: Comparison, kind: Literal["read", "write"]) -> list[Tail]:
-    """The latencies of each design that has such requests.
+    """The latencies of each design that has such requests, and those measured in the trace.
 
     Percentiles that a run has too few requests for are the slowest request over again; they are
     left out.
     """
+    runs: list[tuple[str, DesignResult | Measured]]
+    runs = [(result.design, result) for result in comparison.results]
+    measured = next((result.measured for result in comparison.results if result.measured), None)
+    if measured is not None:
+        runs.append((MEASURED, measured))
     found = []
-    for position, result in enumerate(comparison.results):
-        latency = result.read if kind == "read" else result.write
+    for position, (name, run) in enumerate(runs):
+        latency = run.read if kind == "read" else run.write
         if not latency.count or latency.max_us is None:
             continue
-        columns = result.distribution
+        columns = run.distribution
         column = columns.read_us if kind == "read" else columns.write_us
         # Of n requests, the share 1/n at the top is the slowest one alone.
         finest = 100 * (1 - 1 / latency.count) + ROUNDING
@@ -119,7 +125,7 @@ def tails(comparison: Comparison, kind: Literal["read", "write"]) -> list[Tail]:
         ]
         found.append(
             Tail(
-                result.design,
+                name,
                 style(position),
                 [percent for percent, _ in points],
                 [seconds for _, seconds in points],

@@ -120,7 +120,8 @@ def _measured(comparison: Comparison) -> str:
             for name, each in rows
         ]
         parts.append(f'<table style="font-size:small">{"".join(cells)}</table>')
-    return "".join([*parts, f"<p>{escape(measurements.meaning(comparison))}</p>"]) if parts else ""
+    meaning = measurements.meaning(comparison)
+    return "".join([*parts, f"<p>{escape(meaning)}</p>" if meaning else ""])
 
 
 def _latency(result: DesignResult, name: str, value: float | None) -> str:

@@ -10,8 +10,12 @@ import pytest
 
 import tinytail
 from commands import RunCommand, read_json
+from tinytail import units
+from tinytail.comparison.curve import curve
 from tinytail.files.text import json_text
+from tinytail.pictures import data
 from tinytail.verdict import measurements
+from tinytail.verdict.percentiles import Kind
 
 DRIVE = ("--device", "ttflash-small")
 
@@ -47,8 +51,52 @@ def test_the_table_has_what_was_measured_and_the_ratio_of_each_design(command: R
     (reads, _) = measurements.tables(comparison)
     assert reads.rows[0] == ("reads measured in the trace", ("200 µs", "200 µs"))
     assert [name for name, _ in reads.rows[1:]] == ["base", "base+no-gc"]
+    # Each design has its own latency and the ratio.
+    own = units.latency(comparison.result("base").read.p50_us)
+    assert reads.rows[1][1][0] == f"{own} ({units.ratio(ratio, 1.0)})"
     for page in (Path("out.html").read_text("utf-8"), comparison._repr_html_()):
         assert re.search(r"reads measured in the trace</th><td[^>]*>200 µs</td>", page)
+
+
+def test_pictures_and_the_screen_have_the_curve_that_was_measured(command: RunCommand) -> None:
+    outcome = command("compare", "base", *DRIVE, "--workload", "t.csv", "--json", "out.json")
+    assert outcome.code == 0, outcome.err
+    comparison = tinytail.read_results("out.json")
+    assert isinstance(comparison, tinytail.Comparison)
+    expected: tuple[tuple[Kind, float], ...] = (("read", 200e-6), ("write", 50e-6))
+    for kind, seconds in expected:
+        own, measured = data.tails(comparison, kind)
+        assert (own.design, measured.design) == ("base", "measured in the trace")
+        # All of one kind took equally long, within the width of a class.
+        assert measured.seconds == pytest.approx([seconds] * len(measured.seconds), rel=1e-3)
+        assert measured.max_seconds == seconds
+        assert measured.style != own.style
+    shown = [line.plain for line in curve(comparison, 80)]
+    assert shown[-1].startswith("1 base  m measured in the trace")
+    assert sum(line.count("m") for line in shown[1:-2]) > 10
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--scale-time", "2"), "scale_time"),
+        (("--scale-size", "2"), "scale_size"),
+        (("--queue-depth", "4"), "in closed loop they come at other times"),
+    ],
+)
+def test_latencies_of_another_load_are_left_out_with_a_sentence(
+    command: RunCommand, options: tuple[str, ...], why: str
+) -> None:
+    outcome = command(
+        *("compare", "base", *DRIVE, "--workload", "t.csv", *options, "--report", "out.html")
+    )
+    assert outcome.code == 0, outcome.err
+    out = " ".join(outcome.out.split())
+    sentence = "The latencies that were measured of these requests are left out: "
+    assert sentence in out
+    assert why in out
+    assert "reads measured in the trace" not in out
+    assert sentence in Path("out.html").read_text("utf-8")
 
 
 def test_a_trace_of_the_drive_itself_has_no_caveat_and_the_command_says_so() -> None:
@@ -77,4 +125,5 @@ def test_a_workload_that_holds_none_has_no_such_table() -> None:
         ["base"], device="ttflash-small", workload="randread-qd1", requests=100
     )
     assert measurements.tables(comparison) == []
+    assert not measurements.meaning(comparison)
     assert "measured" not in json.loads(json_text(comparison.to_dict()))["results"][0]

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tinytail_config::{counted, grouped};
 use tinytail_core::commands::CommandKind;
+use tinytail_metrics::distribution::Distribution;
 use tinytail_metrics::{Histogram, LatencySummary};
 use tinytail_workload::{Arrival, Measured, MeasuredLatencies, Note, Source, Workload, WorkloadError};
 
@@ -26,6 +27,8 @@ pub struct MeasuredNote {
     pub missing: u64,
     /// Percentiles of the run divided by those measured.
     pub ratio: MeasuredRatios,
+    /// Where the latencies that were measured lie.
+    pub distribution: Distribution,
     /// What makes the ratios mean less than they seem to.
     pub caveats: Vec<String>,
 }
@@ -146,6 +149,7 @@ impl Recorder {
             ratio: MeasuredRatios { read: PercentileRatios::of(read, &measured_read), write: PercentileRatios::of(write, &measured_write) },
             read: measured_read,
             write: measured_write,
+            distribution: Distribution::new(&taken.latencies[0], &taken.latencies[1]),
             missing: taken.missing,
             caveats,
         })
