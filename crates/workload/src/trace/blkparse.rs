@@ -3,7 +3,7 @@
 //!
 //! A request has several events, from Q (queued) over I (inserted) and D (issued) to C (completed); requests are taken from
 //! one of them, D unless Q or I is asked for, and its latency is the time from there to C. Times are seconds with nine decimals, addresses and sizes are sectors of 512
-//! bytes. The letters of `rwbs` are those of [`rwbs`](super::rwbs). A write with a flush before it is a write, and where it has
+//! bytes. The letters of `rwbs` are those of [`rwbs`](super::rwbs). A zone append goes where its completion says. A write with a flush before it is a write, and where it has
 //! no data a flush. The output merges one stream per CPU and is
 //! slightly out of order. The statistics at its end are passed over.
 
@@ -106,14 +106,16 @@ fn letters(word: &str) -> Result<Rwbs, Fault> {
 }
 
 /// The completion that the rest of a line tells of, from the letters on: that of a request with data, and without an error.
-fn completion(time_ns: i128, device: u32, [rwbs, sector, plus, sectors, error]: [Option<&str>; 5]) -> Option<Record> {
+fn completion(time_ns: i128, device: u32, [rwbs, sector, plus, sectors, error]: [Option<&str>; 5]) -> Option<Parsed> {
+    let appends = rwbs.is_some_and(rwbs::appends);
     let op = rwbs::read(rwbs?)?.op.filter(|op| *op != Op::Flush)?;
     if plus != Some("+") || error != Some("[0]") {
         return None;
     }
     let address = Amount::new(sector?, AddressUnit::Sectors, column(7)).ok()?;
     let (sector, sectors) = fields::extent(address, Amount::new(sectors?, AddressUnit::Sectors, column(9)).ok()?).ok()?;
-    Some(Record { time_ns, device, op, sector, sectors, latency_ns: None })
+    let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
+    Some(if appends { Parsed::Placed(record) } else { Parsed::Completed(record) })
 }
 
 impl Parser for Blkparse {
@@ -139,7 +141,7 @@ impl Parser for Blkparse {
         if event == "C" {
             // One that is odd in some way completes nothing that is played.
             let completed = completion(time_ns, device, [words.next(), words.next(), words.next(), words.next(), words.next()]);
-            return Ok(completed.map_or(Parsed::Other(passed_over), Parsed::Completed));
+            return Ok(completed.unwrap_or(Parsed::Other(passed_over)));
         }
         if event != self.event {
             return Ok(Parsed::Other(passed_over));
@@ -147,7 +149,8 @@ impl Parser for Blkparse {
         if (WRAP_NS - EARLY_NS_MAX..WRAP_NS).contains(&time_ns) {
             return Ok(Parsed::Other("events from before the trace's clock (by wrapped times)"));
         }
-        let Rwbs { op, flushes_before } = letters(next(6)?)?;
+        let rwbs = next(6)?;
+        let Rwbs { op, flushes_before } = letters(rwbs)?;
         let flush = Parsed::Request(Record { time_ns, device, op: Op::Flush, sector: 0, sectors: 0, latency_ns: None });
         let place = next(7)?;
         if place.starts_with('[') {
@@ -170,7 +173,8 @@ impl Parser for Blkparse {
         }
         let address = Amount::new(place, AddressUnit::Sectors, column(7))?;
         let (sector, sectors) = fields::extent(address, Amount::new(sectors, AddressUnit::Sectors, column(9))?)?;
-        Ok(Parsed::Issued(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
+        let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
+        Ok(if rwbs::appends(rwbs) { Parsed::Appended(record) } else { Parsed::Issued(record) })
     }
 
     fn device_name(&self, device: u32) -> String {
@@ -255,6 +259,15 @@ mod tests {
         {
             assert_eq!(parse(&format!("8,16 3 7 0.1 3557 C {rest}")), passed_over, "{rest}");
         }
+    }
+
+    #[test]
+    fn the_completion_of_a_zone_append_says_its_place() {
+        let start = Record { time_ns: 0, device: 259 << 20, op: Op::Write, sector: 1_048_576, sectors: 32, latency_ns: None };
+        assert_eq!(parse("259,0 1 1 0.000000000 100 D ZAS 1048576 + 32 [fio]"), Ok(Parsed::Appended(start)));
+        let placed = Record { time_ns: 100_000, sector: 1_048_608, ..start };
+        assert_eq!(parse("259,0 1 2 0.000100000 100 C ZAS 1048608 + 32 [0]"), Ok(Parsed::Placed(placed)));
+        assert_eq!(parse("259,0 1 2 0.000100000 100 C ZAS 1048608 + 32 [-5]"), Ok(Parsed::Other("C events")));
     }
 
     #[test]

@@ -7,8 +7,11 @@
 //! Where several requests wait for the same sector, it is that of the latest: if the others' completions were lost, none of
 //! them gets the time until a completion that is not its own. Recorders that merge streams may write a completion before its
 //! request. A request whose completion is not found has no latency.
+//!
+//! A zone append is issued to the start of its zone. Its completion names the sectors that were written, and these are its place. Of
+//! the appends of that size that wait for zones which begin at or before the place, it is the first of the last such zone.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::iter;
 
 use rustc_hash::FxHashMap;
@@ -31,12 +34,27 @@ pub(super) struct Completions {
     waiting: FxHashMap<Place, VecDeque<u64>>,
     /// The ends and times of completions that stand before their requests, or whose requests are not in the trace.
     early: FxHashMap<Place, (u64, i128)>,
+    /// The zone appends that wait for their places: of each device and size by the start of the zone, the first first.
+    appends: FxHashMap<(u32, u32), BTreeMap<u64, VecDeque<u64>>>,
+    /// Completions of zone appends that stand before their requests, by device and size: places and times.
+    early_appends: FxHashMap<(u32, u32), BTreeMap<u64, i128>>,
+    /// How many zone appends were let go without a place.
+    unplaced: u64,
 }
 
 struct Held {
     request: Request,
-    /// The place of the completion that it waits for; none if there is nothing to wait for.
-    waits_at: Option<Place>,
+    waits: Wait,
+}
+
+/// The completion that a request waits for.
+#[derive(Clone, Copy)]
+enum Wait {
+    Nothing,
+    /// One that begins at this place.
+    At(Place),
+    /// One of a zone append, somewhere in its zone.
+    InZone,
 }
 
 fn end(record: &Record) -> u64 {
@@ -58,11 +76,11 @@ impl Completions {
         {
             self.early.remove(&place);
             record.latency_ns = Some(latency_ns);
-            self.held.push_back(Held { request, waits_at: None });
+            self.held.push_back(Held { request, waits: Wait::Nothing });
             return;
         }
         self.waiting.entry(place).or_default().push_back(self.first + self.held.len() as u64);
-        self.held.push_back(Held { request, waits_at: Some(place) });
+        self.held.push_back(Held { request, waits: Wait::At(place) });
     }
 
     /// Takes a completion to the requests that it is of.
@@ -76,12 +94,12 @@ impl Completions {
             sector = end(record);
             if sector > completed_end {
                 let rest = (completion.device, completion.op, completed_end);
-                held.waits_at = Some(rest);
+                held.waits = Wait::At(rest);
                 self.waiting.entry(rest).or_default().push_back(number);
                 return;
             }
             record.latency_ns = latency_ns(record, completion.time_ns);
-            held.waits_at = None;
+            held.waits = Wait::Nothing;
         }
         if sector == completion.sector {
             if self.early.len() as u64 == PLACES_MAX {
@@ -91,14 +109,69 @@ impl Completions {
         }
     }
 
+    /// Holds a zone append until its place is known.
+    pub(super) fn appended(&mut self, mut request: Request) {
+        let record = &mut request.record;
+        let key = (record.device, record.sectors);
+        if let Some(early) = self.early_appends.get_mut(&key) {
+            // What completed before is of a request from before the trace.
+            early.retain(|_, completed_ns| *completed_ns >= record.time_ns);
+            if let Some((sector, completed_ns)) = early.range(record.sector..).next().map(|(sector, time_ns)| (*sector, *time_ns)) {
+                early.remove(&sector);
+                record.sector = sector;
+                record.latency_ns = latency_ns(record, completed_ns);
+                self.held.push_back(Held { request, waits: Wait::Nothing });
+                return;
+            }
+        }
+        let number = self.first + self.held.len() as u64;
+        self.appends.entry(key).or_default().entry(record.sector).or_default().push_back(number);
+        self.held.push_back(Held { request, waits: Wait::InZone });
+    }
+
+    /// Takes the place and the time of a zone append's completion to its request.
+    pub(super) fn placed(&mut self, completion: &Record) {
+        let key = (completion.device, completion.sectors);
+        let zone = self.appends.get_mut(&key).and_then(|zones| zones.range_mut(..=completion.sector).next_back());
+        let number = zone.and_then(|(start, waiting)| Some((*start, waiting.pop_front()?, waiting.is_empty())));
+        let Some((start, number, was_last)) = number else {
+            let early = self.early_appends.entry(key).or_default();
+            if early.len() as u64 == PLACES_MAX {
+                early.clear();
+            }
+            early.insert(completion.sector, completion.time_ns);
+            return;
+        };
+        if was_last && let Some(zones) = self.appends.get_mut(&key) {
+            zones.remove(&start);
+        }
+        if let Some(held) = self.held.get_mut((number - self.first) as usize) {
+            let record = &mut held.request.record;
+            record.sector = completion.sector;
+            record.latency_ns = latency_ns(record, completion.time_ns);
+            held.waits = Wait::Nothing;
+        }
+    }
+
+    /// How many zone appends had no completion, so that their place is the start of their zone.
+    pub(super) fn unplaced(&self) -> u64 {
+        self.unplaced
+    }
+
     /// The next request that waits for nothing any more; the first of all at the end, or where too many are held.
     pub(super) fn next(&mut self, at_end: bool) -> Option<Request> {
         let first = self.held.front()?;
-        if let Some(place) = first.waits_at {
-            if !at_end && self.held.len() as u64 <= PLACES_MAX {
-                return None;
+        if !matches!(first.waits, Wait::Nothing) && !at_end && self.held.len() as u64 <= PLACES_MAX {
+            return None;
+        }
+        match first.waits {
+            Wait::Nothing => {}
+            Wait::At(place) => self.forget(place, self.first),
+            Wait::InZone => {
+                let record = first.request.record;
+                self.unplaced += 1;
+                self.forget_append(&record);
             }
-            self.forget(place, self.first);
         }
         self.first += 1;
         self.held.pop_front().map(|held| held.request)
@@ -113,6 +186,18 @@ impl Completions {
             }
             if waiting.is_empty() {
                 self.waiting.remove(&place);
+            }
+        }
+    }
+
+    /// Forgets the zone append at the front of all that are held, which is the first of its zone.
+    fn forget_append(&mut self, record: &Record) {
+        if let Some(zones) = self.appends.get_mut(&(record.device, record.sectors))
+            && let Some(waiting) = zones.get_mut(&record.sector)
+        {
+            waiting.pop_front();
+            if waiting.is_empty() {
+                zones.remove(&record.sector);
             }
         }
     }
@@ -208,6 +293,42 @@ mod tests {
         assert!(completions.waiting.is_empty());
     }
 
+    fn append(completions: &mut Completions, record: Record) {
+        let record = Record { op: Op::Write, ..record };
+        completions.appended(Request { at: Position::Line(1), kind: CommandKind::Write, record });
+    }
+
+    fn places(completions: &mut Completions) -> Vec<(u64, Option<Ns>)> {
+        iter::from_fn(|| completions.next(true)).map(|request| (request.record.sector, request.record.latency_ns)).collect()
+    }
+
+    #[test]
+    fn a_zone_append_goes_where_its_completion_says() {
+        let mut completions = Completions::default();
+        // Two of one zone, one of another, one of another size, and one whose completion is lost.
+        for (time_ns, zone, sectors) in [(0, 1000, 8), (1, 1000, 8), (2, 2000, 8), (3, 1000, 16), (4, 3000, 8)] {
+            append(&mut completions, record(time_ns, zone, sectors));
+        }
+        for (time_ns, sector, sectors) in [(50, 1016, 16), (60, 1032, 8), (70, 2040, 8), (80, 1040, 8)] {
+            completions.placed(&record(time_ns, sector, sectors));
+        }
+        let expected = [(1032, Some(60)), (1040, Some(79)), (2040, Some(68)), (1016, Some(47)), (3000, None)];
+        assert_eq!((places(&mut completions), completions.unplaced()), (expected.to_vec(), 1));
+        assert!(completions.appends.values().all(BTreeMap::is_empty));
+    }
+
+    #[test]
+    fn the_completion_of_a_zone_append_may_stand_before_it() {
+        let mut completions = Completions::default();
+        // The first is of a request from before the trace.
+        completions.placed(&record(5, 1008, 8));
+        completions.placed(&record(30, 1016, 8));
+        append(&mut completions, record(20, 1000, 8));
+        append(&mut completions, record(21, 1000, 8));
+        completions.placed(&record(40, 1024, 8));
+        assert_eq!(places(&mut completions), [(1016, Some(10)), (1024, Some(19))]);
+    }
+
     #[test]
     fn many_that_wait_at_one_place_are_let_go_as_fast_as_others() {
         let mut completions = Completions::default();
@@ -272,6 +393,42 @@ mod tests {
             found.extend(released(&mut completions, true));
             let expected: Vec<_> = requests.iter().map(|(time_ns, latency_ns, _)| (*time_ns, *latency_ns)).collect();
             prop_assert_eq!(found, expected);
+        }
+
+        /// Of a zone, the places of appends of one size are those of the completions, each once, and an append that has one has a latency.
+        #[test]
+        fn appends_have_the_places_of_their_completions(
+            zones in proptest::collection::vec((0_u64..4, proptest::option::of(1_u16..500), 0_u32..2), 0..40),
+        ) {
+            let mut completions = Completions::default();
+            let mut lines: Vec<(i128, usize, Option<u64>)> = Vec::new();
+            let (mut written, mut expected) = ([0_u64; 4], Vec::new());
+            for (index, (zone, latency_ns, kind)) in zones.iter().enumerate() {
+                let time_ns = index as i128 * 100;
+                lines.push((time_ns, index, None));
+                if let Some(latency_ns) = latency_ns {
+                    let sector = zone * 10_000 + written[*zone as usize];
+                    written[*zone as usize] += u64::from(8 + kind * 8);
+                    expected.push(sector);
+                    lines.push((time_ns + i128::from(*latency_ns), index, Some(sector)));
+                } else {
+                    expected.push(zone * 10_000);
+                }
+            }
+            lines.sort_by_key(|line| line.0);
+            for (time_ns, index, sector) in lines {
+                let (zone, _, kind) = zones[index];
+                let sectors = 8 + kind * 8;
+                match sector {
+                    None => append(&mut completions, record(time_ns, zone * 10_000, sectors)),
+                    Some(sector) => completions.placed(&record(time_ns, sector, sectors)),
+                }
+            }
+            let mut found: Vec<u64> = places(&mut completions).into_iter().map(|(sector, _)| sector).collect();
+            found.sort_unstable();
+            expected.sort_unstable();
+            let lost = zones.iter().filter(|(_, latency_ns, _)| latency_ns.is_none()).count() as u64;
+            prop_assert_eq!((found, completions.unplaced()), (expected, lost));
         }
     }
 }

@@ -138,8 +138,13 @@ pub enum Parsed {
     Request(Record),
     /// A request whose latency follows from a later line. A format has these or [`Parsed::Request`], not both.
     Issued(Record),
+    /// As [`Parsed::Issued`], but a later line also says where the request goes, as with a zone append. Until then its place is the
+    /// start of its zone.
+    Appended(Record),
     /// That a request has completed, or a part of it, or several that were merged; with the time of that.
     Completed(Record),
+    /// That a request of [`Parsed::Appended`] has completed, with the place at which it was written.
+    Placed(Record),
     /// A request that is left out by its operation code, as was said; with the number of the code among those that are.
     Ignored(usize),
     /// Something else that belongs there, by what it is called in the plural.

@@ -126,6 +126,8 @@ enum Step {
 struct Request {
     device: u32,
     letters: Rwbs,
+    /// Whether it is a zone append.
+    appends: bool,
     /// Whether it is a command that goes to the device as it is.
     is_packet: bool,
     sector: (Column, String),
@@ -160,7 +162,15 @@ fn request(mut words: Words<'_>, after: usize) -> Result<Request, Fault> {
     let sectors = next("sectors")?;
     let owned = |(column, word): (Column, &str), name| (Column { name, ..column }, word.to_owned());
     let end = words.last().map_or(String::new(), |(_, word)| word.to_owned());
-    Ok(Request { device, letters, is_packet, sector: owned(sector, "sector"), sectors: owned(sectors, "sectors"), end })
+    Ok(Request {
+        device,
+        letters,
+        appends: rwbs::appends(rwbs),
+        is_packet,
+        sector: owned(sector, "sector"),
+        sectors: owned(sectors, "sectors"),
+        end,
+    })
 }
 
 impl Parser for KernelEvents {
@@ -194,9 +204,10 @@ impl Parser for KernelEvents {
         if step == Step::Completed {
             let completed = op.filter(|op| *op != Op::Flush && request.end == "[0]").and_then(|op| {
                 let (sector, sectors) = extent().ok()?;
-                Some(Record { time_ns, device, op, sector, sectors, latency_ns: None })
+                let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
+                Some(if request.appends { Parsed::Placed(record) } else { Parsed::Completed(record) })
             });
-            return Ok(completed.map_or(Parsed::Other(passed_over), Parsed::Completed));
+            return Ok(completed.unwrap_or(Parsed::Other(passed_over)));
         }
         if op == Some(Op::Flush) || flushes_before && is_empty {
             return Ok(Parsed::Request(Record { time_ns, device, op: Op::Flush, sector: 0, sectors: 0, latency_ns: None }));
@@ -206,7 +217,8 @@ impl Parser for KernelEvents {
             return Ok(Parsed::Other("packet commands"));
         }
         let (sector, sectors) = extent()?;
-        Ok(Parsed::Issued(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
+        let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
+        Ok(if request.appends { Parsed::Appended(record) } else { Parsed::Issued(record) })
     }
 
     fn device_name(&self, device: u32) -> String {

@@ -194,6 +194,8 @@ struct Scan {
     /// The times of all devices.
     instants: Instants,
     disorder: Disorder,
+    /// Zone appends of which the trace does not say where they went.
+    unplaced: u64,
     /// What makes the latencies mean less.
     caveat: Option<String>,
 }
@@ -296,6 +298,7 @@ impl Trace {
         }
         self.scan.disorder = records.disorder;
         self.scan.caveat = records.caveat();
+        self.scan.unplaced = records.unplaced();
         self.scan.instants = instants;
         self.scan.devices = devices.into_iter().collect();
         self.note_what_was_read(&records, bits)
@@ -460,6 +463,21 @@ impl Trace {
         self.scan.instants.coarse().filter(|_| is_paced)
     }
 
+    /// That the places of zone appends are not known, if the trace has such.
+    fn unplaced_appends(&self) -> Option<TraceFinding> {
+        let (unplaced, requests) = (self.scan.unplaced, self.scan.requests);
+        (unplaced > 0).then(|| TraceFinding {
+            code: "appends_without_place",
+            message: format!(
+                "of {}, {} no completion, which says where an append went; the place of each is the start of its zone, and pages there seem \
+                 to be overwritten",
+                text::counted(requests, "request"),
+                if unplaced == 1 { "1 zone append has".into() } else { format!("{} zone appends have", text::grouped(unplaced)) },
+            ),
+            figures: BTreeMap::from([("appends", unplaced as f64)]),
+        })
+    }
+
     /// How many requests are always outstanding in closed loop, if that is how the trace is played.
     #[must_use]
     pub fn queue_depth(&self) -> Option<u32> {
@@ -562,7 +580,7 @@ impl Trace {
             notes,
             characteristics,
             bursts,
-            findings: self.coarse_times().into_iter().map(TraceFinding::from).collect(),
+            findings: self.coarse_times().into_iter().map(TraceFinding::from).chain(self.unplaced_appends()).collect(),
         }
     }
 }

@@ -238,9 +238,18 @@ impl Records {
                     request.into_iter().for_each(|request| self.completions.issued(request));
                     None
                 }),
+                Ok(Parsed::Appended(record)) => self.request(at, record).map(|request| {
+                    request.into_iter().for_each(|request| self.completions.appended(request));
+                    None
+                }),
                 Ok(Parsed::Completed(record)) => {
                     self.skipped.add("C events");
                     self.completions.completed(&record);
+                    Ok(None)
+                }
+                Ok(Parsed::Placed(record)) => {
+                    self.skipped.add("C events");
+                    self.completions.placed(&record);
                     Ok(None)
                 }
                 Ok(Parsed::Ignored(place)) => {
@@ -399,6 +408,11 @@ impl Records {
         self.disorder.late_ns_max = self.disorder.late_ns_max.max(late_ns);
         self.disorder.places = self.disorder.places.max(places);
         Ok(())
+    }
+
+    /// How many zone appends had no completion that says where they went.
+    pub(super) fn unplaced(&self) -> u64 {
+        self.completions.unplaced()
     }
 
     /// Where the times stand.

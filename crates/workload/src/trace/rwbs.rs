@@ -35,6 +35,11 @@ pub(super) fn read(word: &str) -> Option<Rwbs> {
     Some(Rwbs { op, flushes_before })
 }
 
+/// Whether the letters are those of a zone append, of which the drive picks the place.
+pub(super) fn appends(word: &str) -> bool {
+    word.strip_prefix('F').unwrap_or(word).starts_with("ZA")
+}
+
 /// The operation at the beginning, and the letters after it.
 fn operation(letters: &[u8]) -> Option<(Option<Op>, &[u8])> {
     match letters {
@@ -82,6 +87,12 @@ mod tests {
         fn any_word_is_read_or_not(word in any::<String>()) {
             read(&word);
         }
+    }
+
+    #[test]
+    fn zone_appends_are_told_from_other_writes() {
+        let words = ["ZA", "ZAS", "FZA", "W", "FW", "ZRA", "F", ""];
+        assert_eq!(words.map(appends), [true, true, true, false, false, false, false, false]);
     }
 
     #[test]
