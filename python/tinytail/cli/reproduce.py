@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +30,7 @@ from tinytail.terminal.console import (
     tell,
 )
 from tinytail.terminal.progress import reporter
+from tinytail.units import counted
 
 Chosen = Sequence[tuple[Paper, Row]]
 
@@ -141,11 +144,45 @@ def _say_what_is_not_drawn(wished: session.Wanted, document: Mapping[str, Any]) 
         print_error(f"figures need matplotlib; to install: {installation('matplotlib')}")
     elif not document["figures"]:
         stderr().print(
-            f"note: nothing was drawn into {wished.figures}: nothing was run of which the papers "
-            "have a figure",
+            f"note: nothing was drawn into {wished.figures}: {_why_nothing(wished, document)}",
             soft_wrap=True,
             markup=False,
         )
+
+
+def _why_nothing(wished: session.Wanted, document: Mapping[str, Any]) -> str:
+    """Why there is no figure of the rows that were asked for, and what draws one."""
+    folder = shlex.quote(str(wished.figures))
+    said = []
+    for paper in wished.papers():
+        rows = wished.rows_of(paper)
+        for beginning, command in paper.drawn_by.items():
+            if any(row.id.startswith(beginning) for row in rows):
+                said.append(f"`{command} --figures {folder}` draws what {beginning} has")
+        experiments = wished.experiments_of(paper)
+        figures = [each for each in paper.figures if set(each.panels) & set(experiments)]
+        of_figures = {name for each in figures for name in each.panels}
+        looking = {row.id for row in rows if of_figures & set(paper.experiments_of(row))}
+        causes = Counter(
+            row["cause"]
+            for row in document["rows"]
+            if row["id"] in looking and row["verdict"] == "not-run"
+        )
+        if figures and wished.tier == "quick":
+            words = " ".join(wished.words) or paper.prefix
+            said.append(
+                f"the figures of {paper.prefix} need the full tier: "
+                f"`tinytail reproduce {words} --tier full --figures {folder}`"
+            )
+        elif figures and causes:
+            said.append(f"{paper.prefix}: {causes.most_common(1)[0][0]}")
+        elif not figures and paper.figures and not said:
+            said.append(
+                f"{paper.prefix} has no figure of these rows; of all of its rows "
+                f"`tinytail reproduce {paper.prefix} --tier full --figures {folder}` draws "
+                f"{counted(len(paper.figures), 'figure')}"
+            )
+    return "; ".join(said) or "nothing was run of which the papers have a figure"
 
 
 def _folder(rows: Chosen, figures: str | None, docs: str | None) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -18,8 +19,10 @@ Verdict = Literal["reproduced", "deviates", "not-run"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Input = Literal["real", "synthetic", "stand-in", "context"]
 
+# How papers and rows write units, and how they are shown.
+SPELLINGS = {"us": "µs", "K IOPS": "KIOPS"}
 # Units that say nothing beside a number.
-NO_UNIT = ("-", "count", "rule", "formula", "ratio")
+NO_UNIT = ("-", "count", "rule", "formula", "ratio", "mixed")
 NO_CAUSE = "not explained yet"
 
 
@@ -75,7 +78,34 @@ def shown(measured: Any, unit: str) -> str:
         return units.MISSING
     if isinstance(measured, dict):
         return "; ".join(f"{name} {_figure(value)}" for name, value in measured.items())
-    return f"{_figure(measured)} {unit}" if unit not in NO_UNIT else _figure(measured)
+    return with_unit(_figure(measured), unit)
+
+
+def with_unit(value: str, unit: str) -> str:
+    """A figure with its unit, unless its text says the unit already.
+
+    >>> with_unit("80", "%"), with_unit("80% at OP 20%", "%"), with_unit("1.5", "us")
+    ('80 %', '80% at OP 20%', '1.5 µs')
+    >>> with_unit("64.5 / 7.4", "% / KB")
+    '64.5 % / 7.4 KB'
+    """
+    value, unit = spelled(value), spelled(unit)
+    values, parts = value.split(" / "), unit.split(" / ")
+    if len(parts) > 1 and len(values) == len(parts):
+        return " / ".join(map(with_unit, values, parts))
+    is_said = re.search(rf"(?<![^\W\d]){re.escape(unit)}(?![^\W\d])", value)
+    return value if unit in NO_UNIT or is_said else f"{value} {unit}"
+
+
+def spelled(text: str) -> str:
+    """A text in which each unit has one spelling.
+
+    >>> spelled("0.8 K IOPS at 200 us, 3 us each"), spelled("read.p99_us")
+    ('0.8 KIOPS at 200 µs, 3 µs each', 'read.p99_us')
+    """
+    for known, spelling in SPELLINGS.items():
+        text = re.sub(rf"(?<![^\W\d]){known}\b", spelling, text)
+    return text
 
 
 def _figure(value: Any) -> str:

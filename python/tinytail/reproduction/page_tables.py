@@ -7,7 +7,7 @@ from typing import Any
 
 from tinytail import units
 from tinytail.reproduction import conditions
-from tinytail.reproduction.judge import NO_UNIT, VERDICTS, shown
+from tinytail.reproduction.judge import VERDICTS, shown, with_unit
 from tinytail.units import counted
 
 # Causes of latency that are named on either side.
@@ -52,8 +52,8 @@ def performance_figures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         for row in found:
             if row["verdict"] != verdict:
                 continue
-            unit = "" if row["unit"] in NO_UNIT else f" {row['unit']}"
-            cells = (row["quantity"], row["paper_value"] + unit, *_against_paper(row))
+            paper = with_unit(row["paper_value"], row["unit"])
+            cells = (row["quantity"], paper, *_against_paper(row))
             lines.append(line_of(f"`{row['id']}`", *cells, row["input"], verdict))
     about = (
         f"{counted(len(found), 'figure')} that the paper measured: {said}. Beside each stands how "

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tinytail.files.text import json_text
-from tinytail.reproduction.judge import NO_UNIT, shown
+from tinytail.reproduction.judge import shown, spelled, with_unit
 from tinytail.reproduction.page_tables import (
     line_of,
     paper_tables,
@@ -46,18 +46,19 @@ def list_view(rows: Sequence[tuple[Paper, Row]], width: int) -> RenderableType:
         for paper, row in rows:
             labels = f"{row.input}, {paper.evidence[row.id].kind}, section {row.section}"
             lines.append(Text.assemble((row.id, "bold"), f"  ({labels})"))
-            lines.append(Text(f"  {row.quantity}: {_paper_value(row)}"))
-            lines.append(Text(f"  accepted if {row.acceptance}"))
+            lines.append(Text(f"  {spelled(row.quantity)}: {_paper_value(row)}"))
+            lines.append(Text(f"  accepted if {spelled(row.acceptance)}"))
         return Group(*lines)
     table = list_table("row", "section", "quantity", "paper", "accepted if", "input", "evidence")
     for paper, row in rows:
-        cells = (row.section, row.quantity, _paper_value(row), row.acceptance, row.input)
+        said = (row.section, row.quantity, _paper_value(row), row.acceptance, row.input)
+        cells = map(spelled, said)
         table.add_row(Text(row.id), *map(Text, cells), Text(paper.evidence[row.id].kind))
     return table
 
 
 def _paper_value(row: Row) -> str:
-    return row.paper_value + ("" if row.unit in NO_UNIT else f" {row.unit}")
+    return with_unit(row.paper_value, row.unit)
 
 
 def list_document(rows: Sequence[tuple[Paper, Row]]) -> dict[str, Any]:
@@ -120,8 +121,7 @@ def _summary(document: Mapping[str, Any], width: int) -> list[RenderableType]:
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, str]:
     unit = row["unit"]
-    paper = row["paper_value"] + ("" if unit in NO_UNIT else f" {unit}")
-    return paper, shown(row["measured"], unit)
+    return with_unit(row["paper_value"], unit), shown(row["measured"], unit)
 
 
 def _input(row: Mapping[str, Any]) -> str:
@@ -140,10 +140,10 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
             Text(row["id"]),
             Text(paper),
             Text(measured),
-            Text(row["acceptance"]),
+            Text(spelled(row["acceptance"])),
             Text(_input(row)),
             verdict,
-            Text(row["cause"]),
+            Text(spelled(row["cause"])),
         )
     return table
 
@@ -155,9 +155,9 @@ def _lines(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
         style = STYLES[row["verdict"]]
         lines.append(Text.assemble((row["verdict"], style), f"  {row['id']}  ({_input(row)})"))
         lines.append(Text(f"  paper {paper}; measured {measured}"))
-        lines.append(Text(f"  accepted if {row['acceptance']}"))
+        lines.append(Text(f"  accepted if {spelled(row['acceptance'])}"))
         if row["cause"]:
-            lines.append(Text(f"  {row['cause']}"))
+            lines.append(Text(f"  {spelled(row['cause'])}"))
     return Group(*lines)
 
 
@@ -204,7 +204,7 @@ def page(document: Mapping[str, Any]) -> str:
         *side_by_side(paper["side_by_side"], runs),
         *_runs(runs),
     ]
-    return "\n\n".join(parts) + "\n"
+    return spelled("\n\n".join(parts)) + "\n"
 
 
 def _by_input(

@@ -94,6 +94,7 @@ def _paper(
         source=about.pop("source"),
         counters=about.pop("counters", {}),
         settings=about.pop("settings", {}),
+        drawn_by=about.pop("drawn_by", {}),
         side_by_side=_titled(SideBySide, about.pop("side_by_side", []), name),
         differences=tuple(Difference(**each) for each in about.pop("differences", [])),
         tried=_titled(Tried, about.pop("tried", []), name),

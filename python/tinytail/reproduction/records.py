@@ -264,6 +264,7 @@ class Paper:
 
     `counters` and `settings` are names of the engine's: patterns of how often something happened,
     and `section.key` of designs. They stand in one place, since they are not the paper's.
+    `drawn_by` has commands that draw what follows from equations, by the beginning of rows' names.
     """
 
     name: str
@@ -284,6 +285,7 @@ class Paper:
     readings: tuple[Reading, ...] = ()
     differences: tuple[Difference, ...] = ()
     tried: tuple[Tried, ...] = ()
+    drawn_by: Mapping[str, str] = field(default_factory=dict)
 
     def tried_for(self, row_id: str) -> tuple[Tried, ...]:
         """What was tried in favour of a row."""

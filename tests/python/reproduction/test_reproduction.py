@@ -14,10 +14,11 @@ import pytest
 from commands import RunCommand, read_json
 from fake_native import FakeNative, result as fake_result
 from small_papers import experiment, judged, paper, row
+from tinytail.cli.reproduce import _why_nothing as why_nothing
 from tinytail.engine import memory, native as engine
 from tinytail.engine.jobs import DesignProgress
 from tinytail.errors import ConfigError, RunError
-from tinytail.reproduction import figures, logs, pages, paper_files, session
+from tinytail.reproduction import figures, judge, logs, pages, paper_files, session
 from tinytail.reproduction.judge import NO_CAUSE
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import Values
@@ -444,6 +445,36 @@ def test_figures_that_nothing_run_is_part_of_are_said_to_be_missing(
     outcome = reproduce("ttflash.table1", "--figures", str(folder))
     assert (outcome.code, folder.exists()) == (0, False)
     assert f"nothing was drawn into {folder}" in outcome.err
+    assert f"`tinytail reproduce ttflash --tier full --figures {folder}`" in outcome.err
+
+
+def test_what_follows_from_equations_is_drawn_by_a_command_that_is_named(
+    reproduce: Callable[..., Any], command: RunCommand, tmp_path: Path
+) -> None:
+    folder = tmp_path / "figures"
+    outcome = reproduce("harey.fig6", "--figures", str(folder))
+    assert not folder.exists()
+    [said] = re.findall(r"`tinytail (.*?)` draws what harey.fig6 has", outcome.err)
+    assert command(*said.split()).code == 0
+    assert list(folder.glob("*.svg"))
+
+
+@pytest.mark.parametrize("prefix", ["ttflash", "pes", "gcpar", "harey"])
+def test_figures_of_the_full_tier_are_named_with_its_command(prefix: str, tmp_path: Path) -> None:
+    chosen = paper_files.select([prefix])
+    store = Store(tmp_path / "kept")
+    words: dict[str, Any] = {"words": (prefix,), "figures": tmp_path / "f"}
+    document: dict[str, Any] = {"figures": [], "rows": []}
+    quick = why_nothing(session.Wanted(chosen, "quick", store, **words), document)
+    assert f"`tinytail reproduce {prefix} --tier full --figures {tmp_path / 'f'}`" in quick
+    # Of the full tier the reason is that of its rows.
+    [(of, first)] = [each for each in chosen if each[0].experiments_of(each[1])][:1]
+    missing = {"id": first.id, "verdict": "not-run", "cause": "needs the trace x"}
+    full = session.Wanted(chosen, "full", store, **words)
+    said = why_nothing(full, {"figures": [], "rows": [missing]})
+    assert ("needs the trace x" in said) == bool(
+        {name for each in of.figures for name in each.panels} & set(of.experiments_of(first))
+    )
 
 
 def test_probes_of_the_engine_reproduce_their_rows(
@@ -620,6 +651,26 @@ def test_committed_results_are_complete_and_explained(of: Paper) -> None:
     assert page == pages.page(document), f"run tinytail reproduce {of.prefix} --docs"
     for figure in document["figures"]:
         assert (COMMITTED / figure["file"]).is_file()
+
+
+UNITS = ("µs", "ms", "s", "MB/s", "MiB/s", "KB", "KIOPS", "%", "x", "pages", "count", "mixed")
+
+
+@pytest.mark.parametrize("of", papers(), ids=lambda of: of.name)
+def test_no_unit_is_said_twice_and_each_has_one_spelling(of: Paper) -> None:
+    for width in (80, 400):
+        listed = plain_text(
+            pages.list_view([(of, each) for each in of.rows.values()], width), width
+        )
+        assert not re.search(r"\bus\b|K IOPS", listed)
+    for each in of.rows.values():
+        # A unit of its own behind what the paper says.
+        for cell in (judge.with_unit(each.paper_value, each.unit), judge.shown(1.5, each.unit)):
+            for unit in UNITS:
+                before, found, _ = cell.rpartition(f" {unit}")
+                letter = rf"(?<![^\W\d]){re.escape(unit)}(?![^\W\d])"
+                is_behind = found and cell.endswith(found) and " / " not in cell
+                assert not (is_behind and re.search(letter, before)), f"{each.id}: {cell}"
 
 
 def test_ttflash_has_committed_results() -> None:
