@@ -29,6 +29,7 @@ impl Traits {
         let stripes = design.place.stripes().is_some();
         let flash = FlashTraits {
             pairs: pairing.active,
+            starts_together: pairing.active && planes > 1,
             pairs_with_gc: pairing.with_gc,
             merges_reads: pairing.merges_reads,
             late_bound,

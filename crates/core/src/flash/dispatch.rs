@@ -6,7 +6,7 @@ use crate::event::EXTRA_SLOTS;
 use crate::flash::ask::Candidate;
 use crate::flash::die::Phase;
 use crate::flash::line::Line;
-use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, LOCK_BITS, OpKind, Owner, READ_BITS};
+use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, LOCK_BITS, Op, OpKind, Owner, READ_BITS};
 use crate::flash::suspend::ProgressEvent;
 use crate::flash::upper::{Background, Bind, Binds, Locks, Steps, Upper};
 use crate::flash::{Engine, TIMERS, Times};
@@ -106,6 +106,9 @@ where
         let die = self.flash.die_of(plane);
         let channel = self.flash.channel_of(die);
         self.flash.channels[channel].host_operations += u32::from(host);
+        if self.flash.holds {
+            return self.hold(op);
+        }
         let bit = self.flash.bit(plane, class);
         let state = &self.flash.dies[die as usize];
         let idle = (state.running == NONE) & (state.suspended == NONE) & ((state.open_work() | state.masked & bit) == 0);
@@ -125,6 +128,55 @@ where
         if class == Class::HostRead {
             self.consider_suspension(die);
         }
+    }
+
+    /// Enqueues several operations of one moment, as `enqueue` does for each. Those that multi-plane commands can take together start
+    /// when the last one waits: the first would start alone else.
+    pub(crate) fn enqueue_together<R>(&mut self, enqueue: impl FnOnce(&mut Self) -> R) -> R {
+        if !self.flash.traits.starts_together || self.flash.holds {
+            return enqueue(self);
+        }
+        self.flash.holds = true;
+        let result = enqueue(self);
+        self.flash.holds = false;
+        if !self.flash.held.is_empty() {
+            self.start_held();
+        }
+        result
+    }
+
+    #[cold]
+    fn hold(&mut self, op: u32) {
+        let Op { plane, class, arrival, .. } = self.flash.ops[op as usize];
+        self.queue_op(op, plane, class);
+        if self.flash.traits.assembles {
+            self.programs_changed(self.flash.die_of(plane));
+        }
+        self.flash.held.push((op, arrival));
+    }
+
+    #[cold]
+    fn start_held(&mut self) {
+        let mut held = std::mem::take(&mut self.flash.held);
+        // One that needs nothing ends at once, and its place may be another's then.
+        let die_of = |drive: &Self, (op, arrival): (u32, u64)| {
+            let entry = &drive.flash.ops[op as usize];
+            (entry.arrival == arrival).then(|| drive.flash.die_of(entry.plane))
+        };
+        for &it in &held {
+            if let Some(die) = die_of(self, it) {
+                self.try_start(die);
+            }
+        }
+        for it in held.drain(..) {
+            if let Some(die) = die_of(self, it) {
+                self.note_wait(it.0);
+                if self.flash.ops[it.0 as usize].class == Class::HostRead {
+                    self.consider_suspension(die);
+                }
+            }
+        }
+        self.flash.held = held;
     }
 
     /// Appends an operation to its queue.

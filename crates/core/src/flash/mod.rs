@@ -84,6 +84,9 @@ pub struct Flash {
     latencies: Latencies,
     /// What dies and channels have done so far.
     used: Used,
+    /// Operations that come wait in their queues until all of their moment have come, and those that do, each with its arrival.
+    holds: bool,
+    held: Vec<(u32, u64)>,
     arrivals: u64,
     pub(crate) counters: FlashCounters,
     pub(crate) hash: EventHash,
@@ -149,6 +152,8 @@ impl Flash {
             ops: Slab::with_capacity(1024),
             latencies: Latencies::with_capacity(1024),
             used: Used::NONE,
+            holds: false,
+            held: Vec::new(),
             arrivals: 0,
             counters: FlashCounters::default(),
             hash: EventHash::default(),

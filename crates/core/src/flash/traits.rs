@@ -5,6 +5,8 @@
 pub(crate) struct FlashTraits {
     /// Waiting operations may join one that starts.
     pub pairs: bool,
+    /// Operations that come in one moment start when all of them wait, so that those of one die can join.
+    pub starts_together: bool,
     /// Those of the host may join those of GC. Then reads of GCs are asked about too.
     pub pairs_with_gc: bool,
     /// A read that starts serves the other waiting reads of its page.

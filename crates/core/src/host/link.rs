@@ -4,6 +4,7 @@
 //! is ready, and an event is needed only where somebody waits for it: for each page of a write, and for the last of a read.
 
 use crate::commands::Command;
+use crate::context::Context;
 use crate::flash::RAM;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::host::path::{BEGIN, HostPath, INWARD, OUTWARD};
@@ -12,6 +13,7 @@ use crate::host::tiers::{Drive, WithHost};
 use crate::ids::{Lpn, NONE};
 use crate::observe::{Observer, TrafficClass};
 use crate::raid::front::WithRaid;
+use crate::techniques::PlacePolicy;
 use crate::units::Ns;
 
 impl<O: Observer> Drive<O> {
@@ -74,7 +76,39 @@ impl<O: Observer> Drive<O> {
     fn page_crossed(&mut self, request: u32, lpn: Lpn) {
         let WithRaid { raid, up: WithHost { host, .. } } = &mut self.up.up;
         host.requests[request as usize].crossed = lpn + 1;
-        if raid.buffer.exists() { self.write_to_buffer(request, lpn) } else { self.direct_write(request, lpn) }
+        if raid.buffer.exists() {
+            return self.write_to_buffer(request, lpn);
+        }
+        self.enqueue_together(|drive| {
+            let joined = drive.pages_joining(request, lpn);
+            (lpn..=lpn + joined).for_each(|lpn| drive.direct_write(request, lpn));
+        });
+    }
+
+    /// How many pages of a write are written with one that has crossed, although they are still crossing: those that a multi-plane
+    /// command takes together with it, and that have crossed when the channel has taken the pages before them to the die.
+    fn pages_joining(&mut self, request: u32, lpn: Lpn) -> u32 {
+        let joins = self.flash.traits.starts_together && self.flash.device.flash.multi_plane_program;
+        // Elsewhere nobody knows the die of a page before it has crossed.
+        if !joins || !matches!(self.policies().place, PlacePolicy::Static(_)) {
+            return 0;
+        }
+        let page = self.flash.device.transfer_ns(self.flash.device.geometry.sectors_per_unit());
+        let mut turn = self.flash.now + self.flash.device.timing.command_ns;
+        let die_of = |drive: &mut Self, lpn| drive.ask(|policies, view| view.geometry().die_of(policies.place.plane(view, lpn)));
+        let die = die_of(self, lpn);
+        let mut joined = 0;
+        while self.seen().die_is_idle(die)
+            && let Some((at, of, next)) = self.up.up.up.host.path.due[INWARD].first()
+            && (at <= turn + page && of == request && die_of(self, next) == die)
+        {
+            (turn, joined) = (turn + page, joined + 1);
+            let host = &mut self.up.up.up.host;
+            host.path.due[INWARD].take_early();
+            host.requests[request as usize].crossed = next + 1;
+            host.direct.joining.push((request, next));
+        }
+        joined
     }
 
     /// A part of a read has left the flash or the RAM and crosses the link in `ns`; with the last part the read completes. `op`

@@ -32,6 +32,17 @@ impl DueQueue {
         Some((request, what))
     }
 
+    /// The first: when it is due, of which request, and what.
+    #[inline]
+    pub(super) fn first(&self) -> Option<(Ns, u32, u32)> {
+        self.items.front().copied()
+    }
+
+    /// Takes the first before it is due.
+    pub(super) fn take_early(&mut self) {
+        self.items.pop_front();
+    }
+
     /// When the first is due.
     #[inline]
     pub(super) fn next_at(&self) -> Option<Ns> {
@@ -121,11 +132,13 @@ pub(crate) struct DirectWrites {
     pages: HashMap<Lpn, VecDeque<DirectWrite>>,
     /// The page that was programmed last.
     pub(super) programmed_last: Lpn,
+    /// Pages that have joined the one before them in their request when that had crossed the link, each behind its request.
+    pub(super) joining: Vec<(u32, Lpn)>,
 }
 
 impl DirectWrites {
     pub(super) fn new() -> Self {
-        Self { pages: HashMap::new(), programmed_last: NONE }
+        Self { pages: HashMap::new(), programmed_last: NONE, joining: Vec::new() }
     }
 
     /// A write of a page comes. Returns whether it starts at once; otherwise it waits for the earlier ones.
@@ -140,6 +153,16 @@ impl DirectWrites {
                 true
             }
         }
+    }
+
+    /// Ends a request: the page whose crossing the one that was programmed last has waited for.
+    pub(super) fn joined(&mut self, request: u32) -> Lpn {
+        let mut last = self.programmed_last;
+        while self.joining.contains(&(request, last)) {
+            last -= 1;
+        }
+        self.joining.retain(|&(of, _)| of != request);
+        last
     }
 
     /// The write of a page that was under way has ended. Returns the next one of that page.

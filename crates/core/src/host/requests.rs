@@ -119,9 +119,10 @@ impl<O: Observer> Drive<O> {
         if host.path.has_link {
             self.cross_to_device(request, command);
         } else if direct {
-            pages.for_each(|(lpn, ..)| self.direct_write(request, lpn));
+            self.enqueue_together(|drive| pages.for_each(|(lpn, ..)| drive.direct_write(request, lpn)));
         } else {
-            self.write_to_buffer(request, first);
+            let count = pages.count() as u32;
+            self.enqueue_flushes(count, |drive| drive.write_to_buffer(request, first));
         }
     }
 
@@ -133,6 +134,13 @@ impl<O: Observer> Drive<O> {
             Some(_) => self.wait_for_room(request, lpn),
             None => drop(self.insert_pages(request, lpn)),
         }
+    }
+
+    /// Lets so many pages of a request into the buffer in one moment. Those that leave for them are enqueued together, unless
+    /// programs wait for the other planes of their die anyway.
+    #[inline]
+    fn enqueue_flushes<R>(&mut self, pages: u32, insert: impl FnOnce(&mut Self) -> R) -> R {
+        if pages == 1 || self.flash.traits.assembles { insert(self) } else { self.enqueue_together(insert) }
     }
 
     /// A write waits, or goes on to wait, until the buffer has room for its pages from one on.
@@ -275,7 +283,7 @@ impl<O: Observer> Drive<O> {
         let state = &host.requests[request as usize];
         let direct = state.command.kind == CommandKind::Write && !raid.buffer.exists();
         let takes_time = host.path.takes_time();
-        let (link_wait_ns, link_ns) = if takes_time { host.link_times(state, &self.flash.device, direct) } else { (0, 0) };
+        let (link_wait_ns, link_ns) = if takes_time { host.link_times(request, &self.flash.device, direct) } else { (0, 0) };
         let Host { deadline_ns, counters, requests, queue, path, path_attribution, completions, .. } = host;
         let &Request { arrived, accepted, slot_mix, ref command, .. } = &requests[request as usize];
         let attribution = match op {
@@ -346,7 +354,7 @@ impl<O: Observer> Drive<O> {
     #[inline(never)]
     fn let_in(&mut self) {
         while let Some(write) = self.up.up.raid.lets_in(self.flash.traits.assembles) {
-            if !self.insert_pages(write.request, write.next_lpn) {
+            if !self.enqueue_flushes(write.pages(), |drive| drive.insert_pages(write.request, write.next_lpn)) {
                 break;
             }
         }

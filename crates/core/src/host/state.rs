@@ -150,12 +150,14 @@ impl Host {
 
     /// Waiting for the link and using it, along the path that finished last. `direct`: a write that went to the flash without buffer.
     #[cold]
-    pub(super) fn link_times(&self, request: &Request, device: &Device, direct: bool) -> (Ns, Ns) {
+    pub(super) fn link_times(&mut self, number: u32, device: &Device, direct: bool) -> (Ns, Ns) {
+        let request = &self.requests[number as usize];
         if !direct || !self.path.has_link {
             return (request.link_wait_ns, request.link_ns);
         }
-        // The page that was programmed last need not be the one that crossed last.
-        let crossed = self.pages(&request.command).take_while(|&(lpn, ..)| lpn <= self.direct.programmed_last);
+        // The page that was programmed last need not be the one that crossed last, and may have joined one that crossed before.
+        let last = self.direct.joined(number);
+        let crossed = self.pages(&request.command).take_while(|&(lpn, ..)| lpn <= last);
         (request.link_wait_ns, crossed.map(|(_, _, sectors)| link_ns(device, sectors.into())).sum())
     }
 

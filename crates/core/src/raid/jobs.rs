@@ -43,14 +43,20 @@ where
         self.enqueue_all(first);
     }
 
-    /// Enqueues operations that `next` links.
+    /// Enqueues operations of one moment, which `next` links.
+    #[inline]
     pub(crate) fn enqueue_all(&mut self, first: u32) {
-        let mut op = first;
-        while op != NONE {
-            let next = self.flash.ops[op as usize].next;
-            self.enqueue(op);
-            op = next;
+        if first != NONE && self.flash.ops[first as usize].next == NONE {
+            return self.enqueue(first);
         }
+        self.enqueue_together(|drive| {
+            let mut op = first;
+            while op != NONE {
+                let next = drive.flash.ops[op as usize].next;
+                drive.enqueue(op);
+                op = next;
+            }
+        });
     }
 
     /// An operation of a job completed; `op` still has its attribution.
