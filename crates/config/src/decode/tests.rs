@@ -174,7 +174,7 @@ fn all_faults_of_a_file_are_told_in_the_order_of_its_lines() {
     ];
     assert_eq!(error.lines().collect::<Vec<_>>(), expected);
     // A key may belong to another section.
-    for (key, suggested) in [("share", " (did you mean `part.share`?)"), ("pares", " (did you mean `part.pairs`?)"), ("qqqqqq", "")] {
+    for (key, suggested) in [("share", " (did you mean `part.share`?)"), ("timess", " (did you mean `part.times`?)"), ("qqqqqq", "")] {
         let error = whole::<Whole>(&format!("[part]\non = true\n[hold]\npolicy = \"never\"\n{key} = 1\n")).unwrap_err();
         assert!(error.starts_with(&format!("d.toml:5: [hold] `{key}` is unknown{suggested}; ")), "{error}");
     }
