@@ -299,7 +299,7 @@ struct Inspection {
 fn trace_info(py: Python<'_>, path: &str, inspection_json: &str, control: &Control) -> PyResult<String> {
     let Inspection { spooled, trace, transform } = options(inspection_json)?;
     let reading = control.reading(spooled);
-    let inspect = || Trace::open_watched(Path::new(path), &trace, &reading)?.info_transformed(&transform);
+    let inspect = || tinytail_workload::trace_info(path, &trace, &transform, &reading);
     json(&py.detach(inspect).map_err(|error| workload_error(&error))?)
 }
 

@@ -37,6 +37,11 @@ impl Workload {
         file.finish(&self.name, depth, notes)
     }
 
+    /// Whether its requests can be written down without a drive.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.check_is_fixed().is_ok()
+    }
+
     /// Requests that depend on the drive can't be written down without one.
     fn check_is_fixed(&self) -> Result<(), WorkloadError> {
         // A trace in closed loop stays so by its sidecar file.
@@ -44,7 +49,8 @@ impl Workload {
             "its bursts wait for the completion of those before, which the times of a trace can't say; write a trace without `burst_gap_s`, \
              and give that when it is played"
         } else if self.waits_for_drive() && self.input != InputKind::Real {
-            "it is made by rule and waits for the drive, as in closed loop, so that its requests have no times; only traces and open-loop workloads can be written as a trace"
+            "it is made by rule and waits for the drive, as in closed loop, so that its requests have no times; only traces and open-loop workloads can be written as a trace, and \
+             `tinytail compare` plays the others"
         } else if self.end_sector().is_none() {
             "its addresses depend on the drive; give `range_bytes` to write it as a trace"
         } else if self.is_fitted_to_drive() {

@@ -10,6 +10,12 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{shown}{more}`")
 }
 
+/// A name as a shell takes it.
+pub(crate) fn shell_word(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@%,=".contains(letter);
+    if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+}
+
 /// A time that may be negative: exactly, where it has no more digits than can be read.
 pub(crate) fn time(ns: i128) -> String {
     const EXACT_MAX_NS: u128 = 10_000_000_000_000;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tinytail_config::{Given, Row, did_you_mean};
 use tinytail_core::units::{Ns, SECTOR_BYTES};
 
-use crate::characteristics::{CharacteristicsSummary, measure};
+use crate::characteristics::{CharacteristicsSummary, TraceInfo, measure};
 use crate::claims::{self, CheckedClaim, Claim};
 use crate::duration::{self, Room};
 use crate::error::WorkloadError;
@@ -23,7 +23,7 @@ use crate::source::{Source, SourceContext};
 use crate::streams::{Pacing, Stream, Streams};
 use crate::synthetic::profile::Profile;
 use crate::synthetic::{Start, Synthetic};
-use crate::text;
+use crate::text::{self, shell_word};
 use crate::trace::{CoarseTimes, Origin, Trace, TraceOptions};
 use crate::transform::{Base, Merged, Tenant, Transform, Transformed};
 
@@ -769,6 +769,48 @@ impl Workload {
         }
         let summary = measure(&mut profile.source(seed, None))?;
         Ok(claims::compare(claims, &summary, bursts.as_ref()))
+    }
+
+    /// Whether its requests are those of one trace, transformed or not.
+    pub(crate) fn plays_one_trace(&self) -> bool {
+        match &self.requests {
+            Requests::Trace(_) => true,
+            Requests::Transformed { transformed, .. } => matches!(transformed.base(), Base::Trace(_)),
+            _ => false,
+        }
+    }
+
+    /// What its trace is like, as its transforms leave it; nothing where it does not play one trace.
+    pub(crate) fn trace_info(&self) -> Result<Option<TraceInfo>, WorkloadError> {
+        match &self.requests {
+            Requests::Trace(trace) => trace.info().map(Some),
+            Requests::Transformed { transformed, .. } => transformed.trace_info(),
+            _ => Ok(None),
+        }
+    }
+
+    /// The refusal of a workload that is no trace to be looked into, with the commands that take it.
+    pub(crate) fn no_trace(&self, name_or_path: &str) -> WorkloadError {
+        let what = match (&self.requests, self.input) {
+            (Requests::Transformed { transformed, .. }, _) if matches!(transformed.base(), Base::Tenants(_)) => "it plays several traces",
+            (_, InputKind::StandIn) => "it stands in for a trace, and is made by rule",
+            _ => "it is made by rule",
+        };
+        let name = shell_word(name_or_path);
+        // A stand-in has the addresses of what it stands in for.
+        let fit = if self.input == InputKind::Synthetic { "" } else { " --fit fold" };
+        let written = if self.is_fixed() && self.check_ends(None).is_ok() {
+            format!(" `tinytail trace convert {name} NEW.trace` writes its requests as a trace.")
+        } else {
+            String::new()
+        };
+        WorkloadError::DoesNotFit {
+            name: self.name.clone(),
+            message: format!(
+                "{what}, so that there is no trace to look into. `tinytail workloads {name}` shows its values.{written} `tinytail compare base \
+                 --device ttflash-small --workload {name}{fit} --requests 10000` plays it"
+            ),
+        }
     }
 
     /// Makes sure that the files of its traces are as they were when it was resolved.

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 from tinytail import _native
@@ -353,7 +354,24 @@ def check_config(path: str | os.PathLike[str]) -> CheckedFile:
     """Checks a configuration file, and tells what kind it is and what of it is odd.
 
     Raises:
-        ConfigError: the file is faulty; says where, what was found and what is allowed.
+        ConfigError: the file is faulty; says where, what was found and what is allowed. The name of
+            a device, a design or a workload is no file.
     """
-    checked = json.loads(_native.config_check(arguments.file(path)))
+    file = arguments.file(path)
+    kind = None if Path(file).exists() else _kind_of_name(file)
+    if kind is not None:
+        message = f"{file}: this is the name of a {kind} and no file; `tinytail {kind}s {file}`"
+        raise _native.ConfigError(f"{message} shows it")
+    checked = json.loads(_native.config_check(file))
     return CheckedFile(checked["kind"], tuple(checked["findings"]))
+
+
+def _kind_of_name(name: str) -> Kind | None:
+    """Return what is listed by this name, or None."""
+    lists: dict[Kind, Callable[[], list[Entry]]] = {
+        "device": list_devices,
+        "design": list_designs,
+        "workload": list_workloads,
+    }
+    kinds = (kind for kind, listed in lists.items() if any(name == e.name for e in listed()))
+    return next(kinds, None)

@@ -27,6 +27,7 @@ def describe_trace(
 
     Args:
         path: the trace, plain or compressed with zstd, gzip, bzip2 or xz; `"-"` is standard input.
+            Or a workload that plays one trace, by its name or its file.
         transform: what is done to the requests before they are measured.
         progress: called about ten times a second, in this thread.
         trace: how it is read, by the options of `TraceOptions`.

@@ -145,16 +145,15 @@ impl Trace {
         let name = self.path().display().to_string();
         transform.check(&name)?;
         if transform.fit.is_some() && transform.region_bytes.is_none() {
-            let message = "`fit` without `region_bytes` fits requests to a drive, and here is none; give the region";
-            return Err(WorkloadError::Option { path: name, message: message.into() });
+            return Err(fit_needs_region(&name));
         }
-        let transformed = Transformed::new(&name, Base::Trace(Box::new(self.clone())), self.notes().to_vec(), *transform)?;
-        let mut source = transformed.source(0, ANY_DRIVE, None)?;
-        let characteristics = measure(source.as_mut())?;
-        let notes = transformed.notes().into_iter().chain(source.notes().into_iter().map(|note| note.text)).collect();
-        let bursts = transformed.bursts(0)?;
-        Ok(self.info_with(notes, characteristics, bursts))
+        Transformed::new(&name, Base::Trace(Box::new(self.clone())), self.notes().to_vec(), *transform)?.info_of(self)
     }
+}
+
+fn fit_needs_region(path: &str) -> WorkloadError {
+    let message = "`fit` without `region_bytes` fits requests to a drive, and here is none; give the region";
+    WorkloadError::Option { path: path.into(), message: message.into() }
 }
 
 fn open_trace(trace: &Trace) -> Opener {
@@ -177,6 +176,23 @@ impl Transformed {
             transformed.prepared = Some(transform.prepare(name, &open, transformed.base_requests())?);
         }
         Ok(transformed)
+    }
+
+    /// What its trace is like; nothing where it has not exactly one.
+    pub(crate) fn trace_info(&self) -> Result<Option<TraceInfo>, WorkloadError> {
+        match &self.base {
+            Base::Trace(trace) if self.is_fitted_to_drive() => Err(fit_needs_region(&trace.path().display().to_string())),
+            Base::Trace(trace) => self.info_of(trace).map(Some),
+            Base::Profile(_) | Base::Tenants(_) => Ok(None),
+        }
+    }
+
+    fn info_of(&self, trace: &Trace) -> Result<TraceInfo, WorkloadError> {
+        let mut source = self.source(0, ANY_DRIVE, None)?;
+        let characteristics = measure(source.as_mut())?;
+        let notes = self.notes().into_iter().chain(source.notes().into_iter().map(|note| note.text)).collect();
+        let bursts = self.bursts(0)?;
+        Ok(trace.info_with(notes, characteristics, bursts))
     }
 
     /// The same base with other transforms.
