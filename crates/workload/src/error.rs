@@ -116,6 +116,18 @@ pub enum WorkloadError {
         /// What can be done with it.
         remedy: String,
     },
+    /// A well-known text whose lines are no requests to a drive.
+    #[error("{path}, {line}: this is {what}: {why}")]
+    WithoutRequests {
+        /// The file.
+        path: String,
+        /// The line that tells it: which it is, and what stands there.
+        line: String,
+        /// What it is.
+        what: &'static str,
+        /// Why it cannot be played, and what can.
+        why: &'static str,
+    },
     /// A binary trace whose last record is not whole.
     #[error("{path}, record {record}: found {found} bytes, expected {expected}: the file is cut off")]
     CutRecord {

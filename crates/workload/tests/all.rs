@@ -11,6 +11,7 @@ mod headers;
 mod inputs;
 mod multiplier;
 mod recorded;
+mod refusals;
 mod support;
 mod tables;
 mod traces;

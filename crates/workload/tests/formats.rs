@@ -281,7 +281,9 @@ fn the_event_that_is_a_request_can_be_chosen() {
     assert!(notes(&path, &none()).contains("a request is a D event, the format's custom; `event` says otherwise"));
     assert_eq!(play(&path, &event(Some(Event::Queued))).unwrap(), [write(0, 8, 8), write(100 * MS, 16, 8)]);
     let text = message(play(&path, &event(Some(Event::Inserted))), &folder);
-    assert_eq!(text, "t: no line of it is a request that can be played; there are 2 Q events and 1 D event");
+    let expected =
+        "t: no line of it is a request that can be played; there are 2 Q events and 1 D event. `--event D` takes the D event for a request";
+    assert_eq!(text, expected);
     let ascii = folder.file("a", "1 0 8 8 1\n");
     let text = message(play(&ascii, &TraceOptions { event: Some(Event::Queued), ..microseconds() }), &folder);
     assert!(text.contains("the event Q (given as an option) does not apply to the format ascii"), "{text}");
@@ -465,7 +467,10 @@ fn any_delimited_text_is_read_by_its_columns() {
     assert_eq!(play(&untimed, &TraceOptions { queue_depth: Some(1), ..order }).unwrap(), [read(0, 8, 8), write(0, 16, 8)]);
     for (options, expected) in [
         (TraceOptions { format: Some("msr".into()), ..columns("time:us,op,lba:bytes,len:bytes") }, "exclude each other"),
-        (TraceOptions { format: Some("columns".into()), ..none() }, "--columns time:us,op,lba:sectors,len:bytes"),
+        (
+            TraceOptions { format: Some("columns".into()), ..none() },
+            "is read by --columns, which says what each column is, as in time:us,op,lba:sectors,len:bytes",
+        ),
         (TraceOptions { time_unit: Some(TimeUnit::Seconds), ..columns("time:us,op,lba:bytes,len:bytes") }, "contradicts the columns"),
         (TraceOptions { unit: Some(AddressUnit::Bytes), ..columns("time:us,op,lba:bytes,len:bytes") }, "has nothing to say beside"),
     ] {

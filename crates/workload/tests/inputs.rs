@@ -244,7 +244,11 @@ fn well_known_files_say_what_they_are() {
     let event = [7, b't', b'a', b'e', 1, 0, 0, 0];
     check("sdb.blktrace.0", &event, "sdb.blktrace.0: this is a binary file of blktrace; `blkparse -i sdb > sdb.txt` writes it");
     check("p.zip", b"PK\x03\x04\x14\0\0\0", "p.zip: this is a zip archive; `unzip -p p.zip > p.zip.txt` takes");
-    check("x", &gzip("{\"time\": 1}"), "x: this is JSON; `jq -r ");
+    check(
+        "x",
+        &gzip("{\"time\": 1, \"op\": \"R\", \"lba\": 8, \"len\": 8}"),
+        "x: this is JSON; `jq -r '[\"time\",\"op\",\"lba\",\"len\"], ",
+    );
     check("y", &bzip2("PAR1 and more"), "y: this is a Parquet file; `python3 -c ");
     check("z", &xz("<!doctype html>\n<html>"), "z: this is a web page; what was to be downloaded is behind it");
     let line = "1 0 8 8 1\n";

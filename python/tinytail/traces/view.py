@@ -120,7 +120,12 @@ def _how_read(info: Info) -> str:
         read.append(info["compression"])
     skipped = [note for note in info["notes"] if note.startswith("not played: ")]
     # The others say how the format was found.
-    doubtful = (" as if they were ", " faulty and left out", "the recorder says that it lost ")
+    doubtful = (
+        " as if they were ",
+        " faulty and left out",
+        "the recorder says that it lost ",
+        "its name does not tell that they are",
+    )
     doubts = [
         note
         for note in info["notes"]

@@ -54,6 +54,9 @@ impl Ascii {
     }
 }
 
+/// Words for a write and a read that some have in place of codes.
+const WORDS: [(&str, &str); 5] = [("W", "R"), ("w", "r"), ("Write", "Read"), ("write", "read"), ("WRITE", "READ")];
+
 impl Parser for Ascii {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let words = fields::columns(line.split_ascii_whitespace(), NAMES)?;
@@ -69,7 +72,11 @@ impl Parser for Ascii {
         // A flush has neither address nor size; both columns are numbers all the same.
         let (sector, sectors) = if op == Some(Op::Flush) { (0, 0) } else { fields::extent(address, size)? };
         let op = op.ok_or_else(|| {
-            let expected = format!("an operation code, {}; `--ops` gives others, as read=1,2,write=0,ignore=3", self.ops);
+            let gives = match WORDS.iter().find(|(write, read)| [*write, *read].contains(&words[4])) {
+                Some((write, read)) => format!("`--ops write={write},read={read}` reads such words"),
+                None => "`--ops` gives others, as read=1,2,write=0,ignore=3".into(),
+            };
+            let expected = format!("an operation code, {}; {gives}", self.ops);
             Fault::new(column(4), words[4], expected)
         })?;
         Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None }))

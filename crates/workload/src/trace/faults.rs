@@ -130,10 +130,17 @@ impl Faults {
         ))
     }
 
-    /// The error of a trace that has more of them than may be left out.
-    pub(super) fn error(&self, path: String, lines: u64, format: &str, allowed: Option<SkipFaulty>) -> Option<WorkloadError> {
+    /// The error of a trace that has more of them than may be left out. `has_requests` says whether any other line is a request.
+    pub(super) fn error(
+        &self,
+        path: String,
+        lines: u64,
+        has_requests: bool,
+        format: &str,
+        allowed: Option<SkipFaulty>,
+    ) -> Option<WorkloadError> {
         let first = self.kinds.first()?;
-        let advice = self.advice(lines, format, allowed, first.first_at);
+        let advice = self.advice(lines, has_requests, format, allowed, first.first_at);
         if let ([kind], 1) = (&self.kinds[..], self.lines) {
             let Fault { column, found, expected } = kind.fault.clone();
             let at = kind.first_at;
@@ -148,9 +155,9 @@ impl Faults {
     }
 
     /// What can be done about them, as the end of a message.
-    fn advice(&self, lines: u64, format: &str, allowed: Option<SkipFaulty>, at: Position) -> String {
-        // If there are many, the fault is of what they are taken for.
-        if self.lines > lines / 2 && lines > 2 {
+    fn advice(&self, lines: u64, has_requests: bool, format: &str, allowed: Option<SkipFaulty>, at: Position) -> String {
+        // If there are many, or no other line is a request, the fault is of what they are taken for.
+        if !has_requests || self.lines > lines / 2 && lines > 2 {
             return format!(
                 "\nIf it is not of the format {}, --format NAME names another, and --columns says what the columns of any delimited text are",
                 format

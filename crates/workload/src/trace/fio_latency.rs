@@ -68,15 +68,22 @@ fn sniff(line: &str) -> bool {
     }
 }
 
-/// Refuses a file whose name is that of another log of fio, of which each line has the same form.
-pub(super) fn check_name(path: &Path) -> Result<(), WorkloadError> {
+/// Refuses a file whose name is that of another log of fio, of which each line has the same form. Returns a note where the name does not
+/// say which log it is.
+pub(super) fn check_name(path: &Path) -> Result<Option<String>, WorkloadError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let kind = name.rsplit_once('_').map_or("", |(_, rest)| rest.split('.').next().unwrap_or_default());
     let what = match kind {
+        "lat" | "clat" => return Ok(None),
         "slat" => "submission latencies",
         "bw" => "bandwidth",
         "iops" => "IOPS",
-        _ => return Ok(()),
+        _ => {
+            let note = "its values are taken for latencies in ns, and its name does not tell that they are: fio's logs of bandwidth (NAME_bw.1.log), \
+                        IOPS (NAME_iops.1.log) and submission latencies (NAME_slat.1.log) look the same as those of latencies (NAME_lat.1.log and \
+                        NAME_clat.1.log)";
+            return Ok(Some(note.into()));
+        }
     };
     let expected = name.replacen(&format!("_{kind}."), "_lat.", 1);
     Err(WorkloadError::Option {
@@ -231,8 +238,12 @@ mod tests {
 
     #[test]
     fn the_other_logs_of_a_run_are_told_by_their_names() {
-        for name in ["j_lat.1.log", "j_clat.2.log.gz", "my_bw_lat.log", "slat.log", "trace"] {
-            assert!(check_name(Path::new(name)).is_ok(), "{name}");
+        for (name, is_told) in
+            [("j_lat.1.log", true), ("j_clat.2.log.gz", true), ("my_bw_lat.log", true), ("slat.log", false), ("trace", false)]
+        {
+            let note = check_name(Path::new(name)).unwrap();
+            assert_eq!(note.is_none(), is_told, "{name}");
+            assert!(note.is_none_or(|note| note.contains("its name does not tell that they are")));
         }
         for (name, what, expected) in [
             ("/x/j_slat.1.log", "submission latencies", "j_lat.1.log"),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::reading::STANDARD_INPUT_SAID;
+use crate::text::shell_word;
 
 /// A kind of file.
 struct Kind {
@@ -100,9 +101,6 @@ const TEXT: &[Kind] = kinds! {
         "give the file that stands in its File_Path, and its Time_Unit as --time-unit (ns for NANOSECOND)";
     "a drive of MQSim", |head| head.starts_with(b"<?xml") && contains(head, b"<Execution_Parameter_Set>"), NO_REQUESTS;
     "XML", |head| head.starts_with(b"<?xml"), "write it as CSV, with one request per line, which --columns reads";
-    "JSON", |head| head.starts_with(b"{") || head.starts_with(b"[{") || head == b"[",
-        "`jq -r '.. | objects | select(.op) | [.time, .op, .lba, .len] | @csv' {file} > {file}.csv`, with the names of its own keys, writes it \
-         as CSV, which --columns reads";
     "a script", |head| head.starts_with(b"#!"), NO_REQUESTS;
     "text whose lines end in carriage returns", |head| head.contains(&b'\r'),
         "`tr '\\r' '\\n' < {file} > {file}.txt` ends them as is usual";
@@ -143,23 +141,28 @@ pub(super) fn text(line: &str, path: &Path) -> Option<(&'static str, String)> {
     Some((kind.what, remedy(kind, path)))
 }
 
-fn remedy(kind: &Kind, path: &Path) -> String {
+/// Whether a text that begins like this is JSON: an object, or a list of them.
+pub(super) fn is_json(head: &str) -> bool {
+    head.starts_with('{') || head.strip_prefix('[').is_some_and(|rest| rest.trim_start().is_empty() || rest.trim_start().starts_with('{'))
+}
+
+/// The name of a file as a shell takes it.
+pub(super) fn shell_name(path: &Path) -> String {
     let path = path.display().to_string();
     // What came from a pipe has no name.
-    let file = if path == STANDARD_INPUT_SAID { "FILE".to_owned() } else { quoted(&path) };
+    if path == STANDARD_INPUT_SAID { "FILE".to_owned() } else { shell_word(&path) }
+}
+
+fn remedy(kind: &Kind, path: &Path) -> String {
+    let file = shell_name(path);
+    let path = path.display().to_string();
     let mut remedy = kind.remedy.to_owned();
     if let Some((stem, _)) = path.rsplit_once(".blktrace.") {
-        remedy = remedy.replace("{stem}", &quoted(stem));
+        remedy = remedy.replace("{stem}", &shell_word(stem));
     } else {
         remedy = remedy.replace("blkparse -i {stem} > {stem}.txt", "blkparse -i - < {file} > {file}.txt");
     }
     remedy.replace("{file}", &file)
-}
-
-/// A name as a shell takes it.
-fn quoted(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@%,=".contains(letter);
-    if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]

@@ -120,6 +120,11 @@ pub trait Parser: Send {
         device.to_string()
     }
 
+    /// What lines are called that say that a request has completed.
+    fn completions(&self) -> &'static str {
+        "C events"
+    }
+
     /// What makes the latencies that were read mean less beside others.
     fn caveat(&self) -> Option<String> {
         None

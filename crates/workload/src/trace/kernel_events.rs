@@ -111,8 +111,23 @@ fn event(name: &str) -> (Option<Step>, &'static str) {
         "block_rq_issue" => (Some(Step::At(Event::Issued)), "D events"),
         "block_rq_complete" => (Some(Step::Completed), "C events"),
         _ if name.starts_with("block_") => (None, "other block events"),
+        "nvme_setup_cmd" | "nvme:nvme_setup_cmd" => (None, NVME),
         _ => (None, "other events"),
     }
+}
+
+/// What the commands of NVMe are called. They count blocks whose size they do not say.
+pub(super) const NVME: &str = "NVMe commands";
+
+/// What reads the commands of NVMe in this file, as the end of a sentence.
+pub(super) fn nvme_advice(file: &str) -> String {
+    format!(
+        ". An NVMe command counts blocks and does not say how large they are. `sed -nE 's/.* ([0-9.]+): +(nvme:)?nvme_setup_cmd:.* \
+         disk=([^,]*),.*\\(nvme_cmd_(read|write) slba=([0-9]+), len=([0-9]+).*/\\1,\\3,\\4,\\5,\\6/p' {file} > {file}.csv` writes the reads and writes \
+         as CSV, which --columns time:s,device,op,lba:sectors,nlb:sectors reads where a block has 512 bytes, and --columns \
+         time:s,device,op,lba:blocks:4096,nlb:blocks:4096 where it has 4096. A recording of block:block_rq_issue and block:block_rq_complete \
+         needs neither"
+    )
 }
 
 /// A step in the life of a request.
@@ -289,6 +304,7 @@ mod tests {
             ("=> blk_mq_start_request", "lines of call chains"),
             ("x-1 [001] ..... 1.5: <stack trace>", "other events"),
             ("x-1 [001] ..... 1.5: block_plug: [x]", "other block events"),
+            ("x-1 [001] ..... 1.5: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1", NVME),
             ("x-1 [001] d.... 1.5: sched_switch: prev_comm=a ==> next_comm=b", "other events"),
             ("x-1 [001] d.... 1.5: block_rq_complete: 259,0 R () 8 + 8 [-5]", "C events"),
             ("x-1 [001] d.... 1.5: block_rq_complete: 259,0", "C events"),

@@ -31,8 +31,11 @@ pub(crate) mod input;
 mod instants;
 mod iso8601;
 mod kernel_events;
+mod keyed;
+mod lttng;
 mod mapping;
 mod msr;
+mod nbdkit;
 mod op;
 mod opening;
 mod proposal;
@@ -40,6 +43,7 @@ mod records;
 mod rwbs;
 mod spc;
 mod systor;
+mod tables;
 mod telling;
 mod tencent;
 #[cfg(test)]
@@ -71,7 +75,7 @@ pub use instants::CoarseTimes;
 use instants::Instants;
 pub use mapping::Columns;
 pub use op::Op;
-use records::{Disorder, Ordered, Records, Request, TimeLimits};
+use records::{Disorder, Ordered, Records, Request, Skipped, TimeLimits};
 use units::{AddressUnit, DeviceName, Event, OpCodes, SkipFaulty, TimeUnit};
 
 /// Every trace format, in the order in which they are tried. A new format is a file and a row here.
@@ -84,7 +88,9 @@ pub const FORMATS: &[Format] = &[
     spc::FORMAT,
     blkparse::FORMAT,
     kernel_events::FORMAT,
+    lttng::FORMAT,
     biosnoop::FORMAT,
+    nbdkit::FORMAT,
     fio::VERSION_2,
     fio::VERSION_3,
     fio_latency::FORMAT,
@@ -308,7 +314,7 @@ impl Trace {
     fn next_checked(&self, records: &mut Records) -> Result<Option<Request>, WorkloadError> {
         records.next().map_err(|error| match (&error, &records.faults) {
             (WorkloadError::CutRecord { path, .. }, Some(faults)) => {
-                faults.error(path.clone(), records.lines, self.format.name, self.skip_faulty).unwrap_or(error)
+                faults.error(path.clone(), records.lines, records.has_requests(), self.format.name, self.skip_faulty).unwrap_or(error)
             }
             _ => error,
         })
@@ -323,14 +329,18 @@ impl Trace {
         match self.skip_faulty.filter(|allowed| is_left && allowed.allows(faults.lines(), records.lines)) {
             Some(allowed) => self.notes.extend(faults.note(records.lines, allowed)),
             None => {
-                let error = faults.error(records.input.path(), records.lines, self.format.name, self.skip_faulty);
+                let has_requests = records.has_requests();
+                let error = faults.error(records.input.path(), records.lines, has_requests, self.format.name, self.skip_faulty);
                 error.map_or(Ok(()), |error| Err(records.input.unless_changed(error)))?;
             }
         }
         let skipped = records.skipped.said();
         if self.scan.devices.is_empty() {
             return Err(match skipped {
-                Some(said) => WorkloadError::NoRequests { path: records.input.path(), reason: format!("there are {said}") },
+                Some(said) => WorkloadError::NoRequests {
+                    path: records.input.path(),
+                    reason: format!("there are {said}{}", self.other_requests(&records.skipped)),
+                },
                 None => WorkloadError::Empty { path: records.input.path() },
             });
         }
@@ -349,6 +359,20 @@ impl Trace {
             self.notes.push("every address and size is a multiple of 512, as if they were bytes; `--unit bytes` would say so".into());
         }
         Ok(())
+    }
+
+    /// What plays a trace in which the event that is taken does not come, as the end of a sentence.
+    fn other_requests(&self, skipped: &Skipped) -> String {
+        let taken = self.settings.event;
+        // The event nearest to the drive is the first.
+        let others = [Event::Issued, Event::Inserted, Event::Queued].into_iter().filter(|event| Some(*event) != taken);
+        let found = others.map(|event| (event, skipped.count(&format!("{event} events")))).find(|(_, count)| *count > 0);
+        match found.filter(|(event, _)| self.format.events.contains(event)) {
+            Some((event, 1)) => format!(". `--event {event}` takes the {event} event for a request"),
+            Some((event, _)) => format!(". `--event {event}` takes the {event} events for requests"),
+            None if skipped.count(kernel_events::NVME) > 0 => kernel_events::nvme_advice(&foreign::shell_name(&self.content.path)),
+            None => String::new(),
+        }
     }
 
     /// Keeps the chosen device, or lays all of them one after another.

@@ -13,15 +13,18 @@ use crate::reading::{Reading, TraceContent};
 use crate::text;
 use crate::trace::agreement::{agreement, doubts};
 use crate::trace::columns;
+use crate::trace::delimiter::Delimiter;
 use crate::trace::faults::Faults;
 use crate::trace::fields;
 use crate::trace::fio_latency;
 use crate::trace::foreign;
 use crate::trace::header::{self, Preamble};
 use crate::trace::input::{self, Input, Line};
+use crate::trace::keyed;
 use crate::trace::mapping::{self, Columns};
 use crate::trace::proposal;
 use crate::trace::records::{Records, TimeLimits};
+use crate::trace::tables;
 use crate::trace::units::{AddressUnit, OpCodes, SkipFaulty, TimeUnit};
 use crate::trace::{FORMATS, Format, LATE_NS_MAX, Order, Origin, Parsed, Reader, Scan, Settings, Time, Trace, TraceOptions, first};
 
@@ -54,9 +57,8 @@ impl Trace {
 
     fn open_content(content: TraceContent, origins: &[Origin]) -> Result<Self, WorkloadError> {
         let (format, compression) = find_format(&content, origins)?;
-        if format.name == fio_latency::FORMAT.name {
-            fio_latency::check_name(&content.path)?;
-        }
+        let is_fio_log = format.name == fio_latency::FORMAT.name;
+        let unnamed_log = if is_fio_log { fio_latency::check_name(&content.path)? } else { None };
         let origin = first(origins, |options| options.format.as_ref()).map_or("found from the content", |(_, origin)| origin);
         let mut settling = Settling {
             path: content.path.display().to_string(),
@@ -64,6 +66,7 @@ impl Trace {
             origins,
             notes: vec![format!("format {}, {origin}: {}", format.name, format.summary)],
         };
+        settling.notes.extend(unnamed_log);
         let queue_depth = settling.queue_depth()?;
         let mut columns = settling.columns()?;
         let time_unit = settling.time_unit(columns.as_ref())?;
@@ -138,7 +141,11 @@ pub(super) fn check_beginning(path: &Path, options: &TraceOptions, reading: &Rea
 fn called_by_its_name(error: WorkloadError, content: &TraceContent) -> WorkloadError {
     let WorkloadError::Binary { line: 1, .. } = error else { return error };
     let Ok(head) = Input::open(content).and_then(|input| input.into_head(SNIFFED_BYTES)) else { return error };
-    let known = || foreign::binary(&head, &content.path).or_else(|| foreign::text(std::str::from_utf8(&head).ok()?, &content.path));
+    let as_text = || {
+        let text = std::str::from_utf8(&head).ok()?;
+        if foreign::is_json(text) { json(content).ok() } else { foreign::text(text, &content.path) }
+    };
+    let known = || foreign::binary(&head, &content.path).or_else(as_text);
     match known() {
         Some((what, remedy)) => WorkloadError::Foreign { path: content.path.display().to_string(), what, remedy },
         None => error,
@@ -181,7 +188,8 @@ impl Settling<'_> {
                 Ok(Some(columns.clone()))
             }
             None if self.format.name == columns::NAME => {
-                Err(self.fault(format!("the format columns is read by what is said of them: --columns {}", mapping::EXAMPLE)))
+                Err(self
+                    .fault(format!("the format columns is read by --columns, which says what each column is, as in {}", mapping::EXAMPLE)))
             }
             None => Ok(None),
         }
@@ -510,16 +518,43 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
     };
     match FORMATS.iter().find(claims) {
         Some(format) => Ok((format, compression)),
-        None => match foreign::text(&beginning(&head.lines), &content.path) {
-            Some((what, remedy)) => Err(WorkloadError::Foreign { path: head.path, what, remedy }),
-            None => Err(unknown_format(&head)),
-        },
+        None => Err(refusal(content, &head)?),
     }
+}
+
+/// The error for a text that no format claims: what it is and what can be done with it.
+fn refusal(content: &TraceContent, head: &FirstLines) -> Result<WorkloadError, WorkloadError> {
+    let path = head.path.clone();
+    let known = match foreign::text(&beginning(&head.lines), &content.path) {
+        None if foreign::is_json(&head.lines[0]) => Some(json(content)?),
+        found => found,
+    };
+    if let Some((what, remedy)) = known {
+        return Ok(WorkloadError::Foreign { path, what, remedy });
+    }
+    if let Some((index, what, why)) = tables::without_requests(&head.lines) {
+        let line = format!("line {}, {}", head.numbers[index], text::quoted(head.lines[index].trim()));
+        return Ok(WorkloadError::WithoutRequests { path, line, what, why });
+    }
+    Ok(match keyed::log(&head.lines, &foreign::shell_name(&content.path)) {
+        Some((what, remedy)) => WorkloadError::Foreign { path, what, remedy },
+        None => unknown_format(head),
+    })
 }
 
 /// What says which kind of file a text is: its first line, or of XML all that was read.
 fn beginning(lines: &[String]) -> Cow<'_, str> {
     if lines[0].starts_with("<?xml") { lines.join("\n").into() } else { lines[0].trim().into() }
+}
+
+/// What a JSON text is, and what can be done with it.
+fn json(content: &TraceContent) -> Result<(&'static str, String), WorkloadError> {
+    let mut head = Input::open(content)?.into_head(keyed::LOOKED_AT)?;
+    // It may end within a letter.
+    if let Err(error) = std::str::from_utf8(&head) {
+        head.truncate(error.valid_up_to());
+    }
+    Ok(keyed::json(&String::from_utf8_lossy(&head), &foreign::shell_name(&content.path)))
 }
 
 /// Says of the formats that fit a line best what does not fit.
@@ -546,21 +581,22 @@ fn unknown_format(head: &FirstLines) -> WorkloadError {
             Reader::Records { .. } => None,
         })
         .collect();
-    // A line that is too short says less about the format than a field that is wrong.
-    faults.sort_by_key(|(_, fault)| (fault.found == fields::END_OF_LINE, std::cmp::Reverse(fault.column.number)));
+    // A format is near if it reads the first two columns of the line, and finds a fault in a column that is there.
+    faults.retain(|(_, fault)| fault.found != fields::END_OF_LINE && fault.column.number > 2 && fault.column.name != "beyond the last");
+    faults.sort_by_key(|(_, fault)| std::cmp::Reverse(fault.column.number));
     let reasons: Vec<String> = faults
         .iter()
         .take(SAID)
         .map(|(name, fault)| format!("as {name}, {}: found {}, expected {}", fault.column, fault.found, fault.expected))
         .collect();
     let names: Vec<&str> = known().map(|format| format.name).collect();
-    let advice = match proposal::proposal(head, &preamble, None, None) {
-        Some(proposal) => format!("{proposal}.\n"),
-        None => format!(
-            "--columns says what the columns of any delimited text are, as --columns {} does.\nThe nearest: {}. ",
-            mapping::EXAMPLE,
-            reasons.join("; ")
-        ),
+    let advice = match (proposal::proposal(head, &preamble, None, None), tables::unnamed(&preamble)) {
+        (Some(proposal), _) => format!("{proposal}.\n"),
+        (None, Some(unnamed)) => format!("{unnamed}.\n"),
+        (None, None) => {
+            let nearest = if reasons.is_empty() { String::new() } else { format!("The nearest: {}.\n", reasons.join("; ")) };
+            format!("{}.\n{nearest}", columns_advice(judged))
+        }
     };
     WorkloadError::UnknownFormat {
         path: head.path.clone(),
@@ -568,6 +604,15 @@ fn unknown_format(head: &FirstLines) -> WorkloadError {
         advice,
         formats: names.join(", "),
     }
+}
+
+/// What can be done with a line of which no column says what it is.
+fn columns_advice(line: &str) -> String {
+    const COLUMNS: &str = "a request has an operation, an address and a size";
+    if Delimiter::of(line, 3).is_some() {
+        return format!("{COLUMNS}. If three of its columns are these, --columns says which, as in {}", mapping::EXAMPLE);
+    }
+    format!("{COLUMNS}, and this line has no three columns, so that no option can help")
 }
 
 /// What a trace whose units are not known comes to in each unit.
@@ -604,7 +649,7 @@ impl Unmeasured {
         }
         let faults = records.faults.clone().unwrap_or_default();
         if read.requests == 0 {
-            let error = faults.error(records.input.path(), records.lines, format.name, None);
+            let error = faults.error(records.input.path(), records.lines, false, format.name, None);
             return Err(error.unwrap_or_else(|| WorkloadError::Empty { path: content.path.display().to_string() }));
         }
         if faults.lines() > 0 {

@@ -67,6 +67,11 @@ impl Skipped {
         }
     }
 
+    /// How many there were of what is called so.
+    pub(super) fn count(&self, what: &str) -> u64 {
+        self.counts.iter().find(|(known, _)| *known == what).map_or(0, |(_, count)| *count)
+    }
+
     /// `1,695 Q events and 1 flush`, or nothing.
     pub(super) fn said(&self) -> Option<String> {
         let one_or_more = |(what, count): &(&str, u64)| match count {
@@ -154,6 +159,10 @@ impl Days {
     /// before the latest, or of the one before if it would be half a day after it and a midnight has passed.
     fn since_first_midnight_ns(&mut self, of_day_ns: i128) -> i128 {
         const DAY_NS: i128 = 86_400_000_000_000;
+        // With a date before it, it is of a day that is known.
+        if of_day_ns >= DAY_NS {
+            return of_day_ns;
+        }
         let latest_ns = *self.latest_ns.get_or_insert(of_day_ns);
         let midnight_ns = latest_ns / DAY_NS * DAY_NS;
         let time_ns = match midnight_ns + of_day_ns {
@@ -243,7 +252,10 @@ impl Records {
                     None
                 }),
                 Ok(Parsed::Completed(record)) => {
-                    self.skipped.add("C events");
+                    self.skipped.add(match &self.reader {
+                        Units::Lines(parser) => parser.completions(),
+                        Units::Records { .. } => "completions",
+                    });
                     self.completions.completed(&record);
                     Ok(None)
                 }
@@ -410,6 +422,11 @@ impl Records {
         Ok(())
     }
 
+    /// Whether a line that was read is a request without a fault.
+    pub(super) fn has_requests(&self) -> bool {
+        self.read > 0
+    }
+
     /// How many zone appends had no completion that says where they went.
     pub(super) fn unplaced(&self) -> u64 {
         self.completions.unplaced()
@@ -500,6 +517,7 @@ mod tests {
         // Behind midnight, a late line may be of the day before.
         assert_eq!(passes(&[11 * HOUR, 23 * HOUR + 1, 23 * HOUR, HOUR]), [35 * HOUR, 23 * HOUR + 1, 47 * HOUR, 49 * HOUR]);
         // On the first day nothing is of the day before.
+        assert_eq!(Days::default().since_first_midnight_ns(1000 * HOUR), 1000 * HOUR);
         assert_eq!([HOUR, 14 * HOUR].map(|time| Days { latest_ns: Some(HOUR) }.since_first_midnight_ns(time)), [HOUR, 14 * HOUR]);
     }
 

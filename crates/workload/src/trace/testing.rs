@@ -44,6 +44,16 @@ const EXAMPLES: &[(&str, &str)] = &[
         "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n\
          0.000348    job 1          5689   sdb     W 9009528    4096      0.21\n0.004578    ?              0              R 0          0         4.00",
     ),
+    (
+        "lttng",
+        "[11:02:33.100000100] (+?.?????????) h block_rq_issue: { cpu_id = 0 }, { dev = 8388608, sector = 64, nr_sector = 8, rwbs = 4, tid = 1 }\n\
+         [11:02:33.100090100] (+0.000090000) h block_rq_complete: { cpu_id = 0 }, { dev = 8388608, sector = 64, nr_sector = 8, error = 0, rwbs = 4 }",
+    ),
+    (
+        "nbdkit",
+        "2024-03-05 10:00:00.001000 connection=1 Write id=1 offset=0x100000 count=0x200000 ...\n\
+         2024-03-05 10:00:00.003500 connection=1 ...Write id=1 return=0 (Success)\n2024-03-05 10:00:00.005000 connection=1 Flush id=3 ...",
+    ),
     ("fio2", "fio version 2 iolog\n/dev/sdb add\n/dev/sdb wait 100 0\n/dev/sdb read 0 4096\n/dev/sdb trim 0 4096"),
     ("fio3", "fio version 3 iolog\n1 /dev/sdb open\n3 /dev/sdb read 0 4096\n4 /dev/sdb datasync"),
     ("fio-lat", "0, 212273, 0, 4096, 4046848, 0\n7, 4279897, 1, 4096, 56582144, 0x2003, 9\n7, 97, 2, 4096, 0, 0"),
