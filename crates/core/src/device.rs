@@ -150,7 +150,7 @@ pub struct Timing {
     /// Steps of a program, of equal length: pulses with their verification.
     #[serde(default = "one")]
     pub program_steps: u32,
-    /// Time from the decision to suspend until the die can serve others.
+    /// Time from the decision to suspend until the die can serve others; 0 means that the die cannot suspend.
     #[serde(default)]
     pub suspend_ns: Ns,
     /// Time from the decision to resume until the work goes on.
@@ -286,7 +286,8 @@ fn eighty() -> u32 {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StartingState {
-    /// Share of the physical pages that hold live data, in percent; limited by the logical size.
+    /// Share of the physical pages that hold live data, in percent; limited by the logical size. With 0 the drive starts empty, and
+    /// writes map pages as they arrive.
     pub live_percent: u32,
     /// Erased share of each plane's pages at which ageing holds it, in percent; if not given, where the design's own GC begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -553,6 +554,11 @@ impl Device {
     /// Pages that the starting state has room for, parity among them.
     pub(crate) fn live_pages(&self) -> u64 {
         self.geometry.physical_pages() * u64::from(self.state.live_percent) / 100
+    }
+
+    /// Whether runs start with an empty drive, on which writes map pages as they arrive.
+    pub fn starts_empty(&self) -> bool {
+        self.state.live_percent == 0
     }
 
     /// Blocks of each plane that are bad from the factory.

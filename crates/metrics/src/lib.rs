@@ -317,6 +317,12 @@ impl Metrics {
     pub fn series(&self, view: View<'_>) -> SeriesSummary {
         self.series.summary(view, self.span.first_arrival)
     }
+
+    /// Return the erased pages of the drive at a time of the run, and the pages programmed for the host until then; within a window
+    /// of the series.
+    pub fn erased_at(&self, at: Ns) -> Option<(u64, u64)> {
+        self.series.erased_at(at)
+    }
 }
 
 impl Default for Metrics {

@@ -31,6 +31,8 @@ struct FreeBlocks {
     /// Means over all planes, summed over the looks.
     mean_sum: f64,
     looks: u32,
+    /// Erased pages of the drive at the last look.
+    pages: u64,
 }
 
 /// What the drive has done, by its own counters.
@@ -128,7 +130,7 @@ impl Window {
         self.work.gcs += other.work.gcs;
         self.free = match (self.free, other.free) {
             (Some(one), Some(two)) => {
-                Some(FreeBlocks { min: one.min.min(two.min), mean_sum: one.mean_sum + two.mean_sum, looks: one.looks + two.looks })
+                Some(FreeBlocks { min: one.min.min(two.min), mean_sum: one.mean_sum + two.mean_sum, looks: one.looks + two.looks, ..two })
             }
             (one, two) => one.or(two),
         };
@@ -245,7 +247,8 @@ impl Series {
         let planes = view.geometry().planes();
         let erased = (0..planes).map(|plane| view.tables().erased_groups(view.tables().pool_of(plane)));
         let (min, sum) = erased.fold((u32::MAX, 0u64), |(min, sum), blocks| (min.min(blocks), sum + u64::from(blocks)));
-        let free = FreeBlocks { min, mean_sum: sum as f64 / f64::from(planes), looks: 1 };
+        let pages = (0..planes).map(|plane| u64::from(view.tables().free_pages(plane))).sum();
+        let free = FreeBlocks { min, mean_sum: sum as f64 / f64::from(planes), looks: 1, pages };
         self.end_window(free, Work { host_pages: view.host_pages(), gc_pages: view.gc_pages(), gcs: view.gcs() });
         self.go_to(view.now());
     }
@@ -298,10 +301,19 @@ impl Series {
         all.columns(first_arrival.saturating_sub(all.start_ns), length)
     }
 
+    /// Return the erased pages of the drive at the end of the window with a time in it, and the pages programmed for the host until
+    /// then. `None` if nothing had completed.
+    pub fn erased_at(&self, at: Ns) -> Option<(u64, u64)> {
+        let passed = ((at - self.start_ns) / self.window_ns) as usize + 1;
+        let windows = &self.windows[..passed.min(self.windows.len())];
+        let free = windows.iter().rev().find_map(|window| window.free)?;
+        Some((free.pages, windows.iter().map(|window| window.work.host_pages).sum()))
+    }
+
     /// Reads and writes by class of latency, window by window, up to now.
     pub(crate) fn classes(&self) -> [Vec<Classes>; 2] {
         let mut all = self.clone();
-        all.end_window(FreeBlocks { min: 0, mean_sum: 0.0, looks: 1 }, self.work);
+        all.end_window(FreeBlocks { min: 0, mean_sum: 0.0, looks: 1, pages: 0 }, self.work);
         all.windows.into_iter().map(|window| (window.read_classes, window.write_classes)).unzip::<_, _, Vec<_>, Vec<_>>().into()
     }
 

@@ -30,8 +30,9 @@ impl Addresses {
             }
         }
         let per_page = u64::from(device.geometry.sectors_per_page());
-        let context =
-            SourceContext { logical_sectors: least.logical_sectors(), mapped_sectors: u64::from(least.mapped_pages()) * per_page };
+        // What adapts to the data of a drive has all of one that starts empty.
+        let mapped_sectors = if device.starts_empty() { least.logical_sectors() } else { u64::from(least.mapped_pages()) * per_page };
+        let context = SourceContext { logical_sectors: least.logical_sectors(), mapped_sectors };
         Ok(Self { context, note })
     }
 
@@ -45,7 +46,8 @@ impl Addresses {
     }
 }
 
-/// The pages beyond the mapped part that the workload touches: they are mapped too, so that no read finds nothing.
+/// Return the pages beyond the mapped part that the workload touches: ageing maps them too, so that no read finds nothing. A drive that
+/// starts empty has none.
 pub(crate) fn footprint(
     device: &Device,
     mapped_pages: Lpn,
@@ -55,6 +57,9 @@ pub(crate) fn footprint(
     context: &SourceContext,
     control: &Control,
 ) -> Result<Vec<Lpn>, WorkloadError> {
+    if device.starts_empty() {
+        return Ok(Vec::new());
+    }
     let per_page = u64::from(device.geometry.sectors_per_page());
     // A workload that adapts to the drive keeps to what the device's state maps, whatever of that the design's layout maps.
     if workload.end_sector().unwrap_or(context.mapped_sectors) <= u64::from(mapped_pages) * per_page {

@@ -13,9 +13,9 @@ pub use measured::{MeasuredNote, MeasuredRatios, PercentileRatios};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, json};
-use space::Decline;
 pub use space::ErasedNote;
-pub(crate) use space::erased_pages;
+pub(crate) use space::ErasedPages;
+use space::Fall;
 use std::collections::BTreeMap;
 use tinytail_config::counted;
 use tinytail_core::design::{Adjustment, Design};
@@ -80,8 +80,8 @@ impl From<Pacing> for PacingNote {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "State")]
 pub struct StateNote {
-    /// How the drive was aged: `aged` by overwriting, to the `steady` state, `statistical`, or `random`.
-    #[schemars(extend("enum" = ["aged", "steady", "statistical", "random"]))]
+    /// How the drive was aged: `aged` by overwriting, to the `steady` state, `statistical`, or `random`; `empty` if it was not.
+    #[schemars(extend("enum" = ["aged", "steady", "statistical", "random", "empty"]))]
     pub name: &'static str,
     /// Live share of the physical pages, in percent.
     #[schemars(range(min = 0, max = 100))]
@@ -251,7 +251,7 @@ pub struct Outcome {
     pub write_amplification: Option<f64>,
     /// Blocks erased.
     pub erases: u64,
-    /// Erased pages: whether the run lived on them.
+    /// Erased pages: whether the run lived on them. 0 if it measured no request.
     pub erased: ErasedNote,
     /// What GC is to the design.
     pub gc: GcNote,
@@ -298,8 +298,11 @@ pub struct Outcome {
     /// Simulated time of the measured part, in seconds. It begins before the first arrival, in open loop 1 ms before the time 0 of
     /// the workload, so that rates are over `throughput.makespan_seconds`.
     pub simulated_seconds: f64,
-    /// Page reads of pages that were never written or have been trimmed. They return zeroes at once.
+    /// Page reads of pages that were never written or have been trimmed. They return zeroes, which RAM answers.
     pub unmapped_read_pages: u64,
+    /// Reads that met such a page, in percent.
+    #[schemars(range(min = 0, max = 100))]
+    pub unmapped_read_percent: f64,
     /// Page reads whose data were checked, in warming up as well; `None` without `--verify`.
     pub verified_page_reads: Option<u64>,
     /// The run was ended early: by Ctrl-C or SIGTERM, because it got stuck, or because its trace could not be read on.
@@ -317,8 +320,8 @@ pub struct Outcome {
     pub device: String,
     /// The workload.
     pub workload: WorkloadNote,
-    /// The state in which the run started.
-    pub state: StateNote,
+    /// The state in which the run started; `None` if it measured no request.
+    pub state: Option<StateNote>,
     /// Seed of ageing and of generators.
     pub seed: u64,
     /// Version of the engine.
@@ -373,7 +376,7 @@ pub(crate) struct Figures {
     /// What was taken down of the latencies that the trace holds, of a run that played all of them.
     pub recorder: Option<Recorder>,
     /// Erased pages of the drive then.
-    pub erased_then: u64,
+    pub erased_then: ErasedPages,
     /// What was before the measured part.
     pub before: Before,
     /// What was measured of bursts.
@@ -389,7 +392,6 @@ pub(crate) struct Figures {
 /// What was before the measured part: when the drive had aged, and warming up.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
-    pub start: u64,
     /// Erased pages of the drive when warming up began.
     pub erased: u64,
     /// What warming up did.
@@ -404,7 +406,7 @@ fn state_notes(aged: &Aged, unmapped: usize) -> Vec<String> {
     }
     if unmapped > 0 {
         notes.push(format!(
-            "not mapped in the image: {} that the workload touches; their reads return zeroes at once until they are written; an image made \
+            "not mapped in the image: {} that the workload touches; their reads return zeroes from RAM until they are written; an image made \
              with --workload maps them",
             counted(unmapped as u64, "page")
         ));
@@ -491,12 +493,10 @@ pub(crate) fn outcome<M: Measures>(
     let rate = |count: u64, per: f64| (count > 0 && per > 0.0).then(|| count as f64 / per);
     let (read, write, series) = (metrics.read(), metrics.write(), metrics.series(drive.view()));
     let throughput = throughput(drive, device);
-    let simulated_seconds = (drive.now() - figures.start) as f64 / SECOND as f64;
     let gc = GcNote::of(drive.design());
     let (gc_unit, unit_planes) = if drive.design().triggers_by_die() { ("die", device.geometry.planes_per_die) } else { ("plane", 1) };
-    let kept_pages = drive.view().tables().pages_kept().max(drive.design().urgent_pages(device));
-    let kept_pages = u64::from(kept_pages) * u64::from(device.geometry.planes());
-    let mut erased = ErasedNote::new(figures.erased_then, erased_pages(drive), counters.ftl.host_pages, kept_pages, simulated_seconds);
+    let now = ErasedPages::of(drive);
+    let mut erased = ErasedNote::new(figures.erased_then.all, now.all, counters.ftl.host_pages);
     let trigger_pages = drive.design().trigger_pages(device);
     let at_trigger = trigger_pages.map_or(u64::MAX, |pages| u64::from(pages) * u64::from(device.geometry.planes()));
     let gc_units = GcUnits {
@@ -506,17 +506,14 @@ pub(crate) fn outcome<M: Measures>(
         gain_pages: victim_gain_pages(device, aged, counters) + f64::from(drive.design().cycle_pages(device) * unit_planes),
     };
     let before = &figures.before;
-    let then = at_trigger.min(before.erased);
     let host_pages = before.counters.ftl.host_pages + counters.ftl.host_pages;
-    let all_seconds = (drive.now() - before.start) as f64 / SECOND as f64;
-    let mut erased_since_ageing = ErasedNote::new(then, erased.end_pages, host_pages, kept_pages, all_seconds);
-    let warming_up = Decline { pages: then.saturating_sub(erased.start_pages), seconds: all_seconds - simulated_seconds };
-    if warming_up.pages as f64 > gc_units.chance_pages(before.counters.ftl.host_pages) {
-        let stall = warming_up.seconds_for(erased.end_pages.saturating_sub(kept_pages));
-        for note in [&mut erased, &mut erased_since_ageing] {
-            note.stall_seconds = note.stall_seconds.map(|own| own.min(stall));
-        }
+    let mut erased_since_ageing = ErasedNote::new(at_trigger.min(before.erased), now.all, host_pages);
+    let fall = fall(drive, &figures, now);
+    for note in [&mut erased, &mut erased_since_ageing].into_iter().filter(|note| note.drift_pages < 0) {
+        note.stall_seconds = fall.stall_seconds(gc_units.gain_pages);
     }
+    let unmapped_read_percent = percent_of(counters.host.unmapped_reads, read.count);
+    let has_begun = metrics.span().requests > 0;
     let tails = metrics.read_tails();
     let host_waits = metrics.host_waits();
     let findings = findings(&findings::Run {
@@ -527,6 +524,7 @@ pub(crate) fn outcome<M: Measures>(
         write: &write,
         series: &series,
         queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
+        unmapped_read_percent,
         partial: figures.partial,
         requests_expected: figures.requests_expected,
         fitted: &figures.fitted,
@@ -538,6 +536,7 @@ pub(crate) fn outcome<M: Measures>(
         slots_proposed: slots_proposed(workload, device),
         page_bytes: device.geometry.page_bytes,
         erased,
+        fall,
         before: figures.before.counters,
         erased_since_ageing,
         gc_units,
@@ -558,7 +557,7 @@ pub(crate) fn outcome<M: Measures>(
         queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
         write_amplification: write_amplification(counters),
         erases: counters.gc.erases,
-        erased,
+        erased: if has_begun { erased } else { ErasedNote::default() },
         gc,
         gc_count: counters.gc.gcs,
         gc_times: gc_times(counters),
@@ -582,7 +581,8 @@ pub(crate) fn outcome<M: Measures>(
         ns_per_event: (counters.flash.events > 0).then(|| figures.cpu_seconds * 1e9 / counters.flash.events as f64),
         events: counters.flash.events,
         simulated_seconds: seconds(drive.now() - figures.start),
-        unmapped_read_pages: counters.host.unmapped_reads,
+        unmapped_read_pages: counters.host.unmapped_read_pages,
+        unmapped_read_percent,
         verified_page_reads: drive.verified(),
         partial: figures.partial,
         stuck: figures.stuck,
@@ -595,8 +595,9 @@ pub(crate) fn outcome<M: Measures>(
             detail: workload.detail.clone(),
             pacing: workload.pacing.into(),
         },
-        state: StateNote {
+        state: has_begun.then(|| StateNote {
             name: match device.state.ageing {
+                _ if device.starts_empty() => "empty",
                 AgeingMethod::Overwrite => "aged",
                 AgeingMethod::Steady => "steady",
                 AgeingMethod::Statistical => "statistical",
@@ -614,7 +615,7 @@ pub(crate) fn outcome<M: Measures>(
             steady: aged.steady,
             image: spec.image.clone(),
             warm_up: figures.warm_up,
-        },
+        }),
         seed: spec.seed,
         version: env!("CARGO_PKG_VERSION"),
         notes: Some(&device.defaults.note)
@@ -622,7 +623,7 @@ pub(crate) fn outcome<M: Measures>(
             .into_iter()
             .chain(&workload.notes)
             .cloned()
-            .chain(state_notes(aged, figures.unmapped))
+            .chain(has_begun.then(|| state_notes(aged, figures.unmapped)).into_iter().flatten())
             .chain(rotation_notes(drive, figures.start))
             .chain(figures.notes)
             .collect(),
@@ -633,6 +634,27 @@ pub(crate) fn outcome<M: Measures>(
         kinds: drive.observer().metrics().kinds(),
         given_up: drive.observer().metrics().given_up(),
     }
+}
+
+/// How the erased pages fell in the measured part, which ended with those of `now`.
+fn fall<M: Measures>(drive: &Drive<M>, figures: &Figures, now: ErasedPages) -> Fall {
+    let (view, device, length) = (drive.view(), drive.view().device(), drive.now() - figures.start);
+    let seen = drive.observer().metrics().erased_at(figures.start + length / 3 * 2);
+    let (pages, host_pages) = seen.unwrap_or((figures.erased_then.all, 0));
+    Fall {
+        seconds: seconds(length),
+        taken_pages: figures.erased_then.all as i64 - now.all as i64,
+        last_third_pages: pages as i64 - now.all as i64,
+        last_third_host_pages: drive.counters().ftl.host_pages.saturating_sub(host_pages),
+        fewest_then: figures.erased_then.fewest,
+        fewest_now: now.fewest,
+        kept_pages: view.tables().pages_kept().max(drive.design().urgent_pages(device)),
+    }
+}
+
+/// A share in percent. What is counted when it begins may be a few more than what has ended.
+fn percent_of(part: u64, whole: u64) -> f64 {
+    if part == 0 { 0.0 } else { (part as f64 * 100.0 / whole.max(1) as f64).min(100.0) }
 }
 
 /// The most that is proposed: enough to keep dies busy, and not so many that they wait for each other for long.

@@ -6,7 +6,7 @@ use crate::catalog;
 use crate::control::{Control, Phase, WRITE_STALL_S_MAX};
 use crate::crew::{AtWork, thread_cpu_seconds};
 use crate::image::Image;
-use crate::outcome::{Before, Figures, Outcome, Recorder, erased_pages, outcome, slots_proposed};
+use crate::outcome::{Before, ErasedPages, Figures, Outcome, Recorder, outcome, slots_proposed};
 use crate::parity::parity_percent;
 use crate::play::{ARRIVAL_MAX, Ending, play, play_for, play_streams};
 use crate::spec::{RunError, Spec, TimelineSpec};
@@ -211,7 +211,7 @@ fn run_with<M: Measures>(
             warm_up: "none".into(),
             erases_then: erases_so_far(&drive),
             recorder: None,
-            erased_then: erased_pages(&drive),
+            erased_then: ErasedPages::of(&drive),
             before: Before::default(),
             bursts: None,
             notes: Vec::new(),
@@ -230,10 +230,12 @@ fn run_with<M: Measures>(
     let unmapped = footprint.iter().filter(|&&lpn| drive.view().tables().lookup(lpn) == NONE).count();
     drive.wake();
     let mut ending = if control.is_cancelled() { Ending::Cancelled } else { prepare(&mut drive, workload, spec, &context, control)? };
-    let before = Before { start: drive.now(), erased: erased_pages(&drive), ..Before::default() };
+    let before = Before { erased: ErasedPages::of(&drive).all, ..Before::default() };
     let mut warm_up = "none".to_string();
     let mut kept = None;
-    if ending == Ending::Complete && !spec.no_warm_up {
+    if device.starts_empty() {
+        warm_up = "none: the drive starts empty".into();
+    } else if ending == Ending::Complete && !spec.no_warm_up {
         (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, control)?;
     }
     let mut ramped = None;
@@ -251,7 +253,7 @@ fn run_with<M: Measures>(
     drive.reset_counters();
     let start = drive.now();
     let erases_then = erases_so_far(&drive);
-    let erased_then = erased_pages(&drive);
+    let erased_then = ErasedPages::of(&drive);
     // Every request of warming up has completed, and numbers go on from there.
     let first_id = drive.submitted();
     drive.observer_mut().begin(start, first_id, spec.windows, log);
@@ -477,8 +479,10 @@ fn stuck_message<M: Measures>(drive: &Drive<M>, why: &str, spec: &Spec, workload
         let bounded = bounded.map_or(String::new(), |slots| format!("--outstanding-max {slots} has requests wait in the host, and "));
         format!("If that is a backlog, {bounded}--write-stall-s {longer_s} lets writes wait longer.")
     } else {
-        let live = drive.view().device().state.live_percent;
-        format!("--state live_percent={} starts with more spare space.", live.saturating_sub(10).max(1))
+        match drive.view().device().state.live_percent {
+            0 | 1 => "More [host] `over_provisioning_percent` leaves more spare space.".into(),
+            live => format!("--state live_percent={} starts with more spare space.", live.saturating_sub(10).max(1)),
+        }
     };
     format!("Requests stopped completing. {why} {remedy}")
 }

@@ -45,9 +45,9 @@ fn a_fifth_of_the_drive_costs_as_much_from_a_layout_as_from_the_state_written_by
     for victims in ["", "+fifo-victim", "+d-choices-victim", "+idle-die", "+idle-die+fifo-victim"] {
         let amplification = |ageing: &str| {
             let outcome = outcome(victims, &format!("ageing = \"{ageing}\"")).unwrap();
-            assert_eq!(outcome.state.name, ageing);
+            assert_eq!(outcome.state.as_ref().unwrap().name, ageing);
             assert_eq!(
-                (outcome.state.steady, outcome.state.rounds.len() >= 5),
+                (outcome.state.as_ref().unwrap().steady, outcome.state.as_ref().unwrap().rounds.len() >= 5),
                 if ageing == "steady" { (Some(true), true) } else { (None, false) }
             );
             outcome.write_amplification.unwrap()
@@ -68,11 +68,11 @@ fn values_of_the_state_that_can_t_be_are_refused_with_the_nearest_right_ones() {
         ("free_percent = 20", "the given state: [state] `live_percent` (100) and `free_percent` (20)"),
         ("round_percent = 20", "the given state: [state] `round_percent` is given, but `ageing` is not \"steady\""),
         ("ageing = \"steady\"\nround_percent = 0", "`round_percent` is 0; allowed: 1 to 1000"),
-        ("ageing = \"statistical\"\nlive_percent = 0", "`live_percent` is 0; a drive without live pages has no steady state"),
+        ("ageing = \"statistical\"\nlive_percent = 0", "`live_percent` is 0; an empty drive has no steady state"),
     ] {
         let error = outcome("", state).unwrap_err();
         assert!(matches!(&error, RunError::Config(error) if error.to_string().contains(message)), "{state}: {error}");
     }
     let written = outcome("+cost-benefit-victim", "ageing = \"statistical\"").unwrap();
-    assert_eq!((written.state.name, written.adjusted[0].key.as_str()), ("aged", "ageing"));
+    assert_eq!((written.state.as_ref().unwrap().name, written.adjusted[0].key.as_str()), ("aged", "ageing"));
 }

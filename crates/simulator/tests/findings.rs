@@ -6,7 +6,7 @@ use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::{FindingCode, GcNote, Outcome};
 use tinytail_simulator::run::run;
 use tinytail_simulator::spec::Spec;
-use tinytail_workload::{Fit, TimeUnit};
+use tinytail_workload::TimeUnit;
 
 fn file(name: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("tinytail-{}-{name}", std::process::id()));
@@ -115,23 +115,88 @@ fn a_run_that_lives_on_erased_pages_says_so_and_one_without_gc_by_design_does_no
     assert_eq!(without.erased.drift_pages, borrowing.erased.drift_pages);
 }
 
-/// A trace is its own warming up: the second pass writes the pages of the first in the same order, so its GC finds emptier blocks
-/// than other writes would leave.
+/// The mean of the erased blocks of a plane in a part of the windows.
+fn mean_blocks(outcome: &Outcome, from: usize, to: usize) -> f64 {
+    let blocks: Vec<f64> = outcome.series.free_blocks_mean[from..to].iter().copied().flatten().collect();
+    blocks.iter().sum::<f64>() / blocks.len() as f64
+}
+
+/// Whether a GC was urgent in some plane, so that writes waited for it.
+fn has_urgent_gc(outcome: &Outcome) -> bool {
+    outcome.techniques.iter().any(|(name, count)| name.ends_with(": passed urgently") && *count > 0)
+}
+
+/// Runs of several lengths, on the way from one state to another and long after it.
 #[test]
-fn the_stall_of_a_trace_that_is_played_twice_comes_at_the_rate_of_the_first_pass() {
-    let lines: String = (0..8000u64).map(|i| format!("{} 0 {} 32 0\n", i * 1000 / 16, i * 7919 % 100_000 * 32)).collect();
-    let file = file("twice.trace", &lines);
+fn a_run_that_has_become_level_borrows_nothing_and_a_stall_that_is_foretold_comes() {
+    let is_soak = std::env::var_os("TINYTAIL_SOAK").is_some();
+    let designs: &[&str] = if is_soak {
+        &["base", "base+preemptible", "base+plane-preemptible", "base+plane-blocking", "base+d-choices-victim+plane-preemptible"]
+    } else {
+        &["base+plane-preemptible"]
+    };
+    let lengths: &[u64] = if is_soak { &[10, 20, 40, 60, 80, 100, 120, 140, 160, 200, 300, 400, 600] } else { &[20, 60, 100, 140, 300] };
+    let workloads: &[&str] = if is_soak { &["randrw70-qd16", "randwrite-qd32", "zipf"] } else { &["randrw70-qd16"] };
+    let (mut borrowed, mut foretold, mut level) = (0, 0, 0);
+    for (design, workload, thousands) in designs
+        .iter()
+        .flat_map(|design| workloads.iter().flat_map(move |workload| lengths.iter().map(move |length| (design, workload, length))))
+    {
+        let of_length = |requests: f64| {
+            let spec = Spec { requests: Some(requests as u64), ..Spec::new("ttflash-small", design, workload) };
+            run(&spec, &Control::default()).unwrap()
+        };
+        let requests = *thousands as f64 * 1000.0;
+        let outcome = of_length(requests);
+        let finding = outcome.findings.iter().find(|finding| finding.code == FindingCode::Borrowed);
+        borrowed += u32::from(finding.is_some());
+        let (windows, what) = (outcome.series.gcs.len(), format!("{design}, {workload}, {requests}: {:?}", outcome.findings));
+        let falls = mean_blocks(&outcome, windows * 2 / 3, windows * 3 / 4) - mean_blocks(&outcome, windows * 11 / 12, windows);
+        if falls < 0.01 {
+            level += 1;
+            assert!(finding.is_none(), "it is level: {what}");
+        }
+        let Some(stall) = finding.and_then(|finding| finding.figures.get("stall_seconds")) else { continue };
+        if *stall == 0.0 {
+            assert!(has_urgent_gc(&outcome), "{what}");
+            continue;
+        }
+        foretold += 1;
+        assert!(*stall <= outcome.simulated_seconds, "{what}");
+        let until = |share: f64| of_length(requests * (1.0 + share * stall / outcome.simulated_seconds));
+        assert!(!has_urgent_gc(&until(0.7)), "too late: {what}");
+        assert!(has_urgent_gc(&until(1.3)), "too early: {what}");
+    }
+    assert!(borrowed > 1 && foretold > 0 && level > 0, "{borrowed}, {foretold}, {level}");
+}
+
+#[test]
+fn reads_of_pages_without_data_are_a_finding_with_their_share_and_take_the_time_of_ram_and_link() {
+    let device = catalog::device("modern-tlc-2t-small").unwrap();
+    let page = u64::from(device.geometry.page_bytes / 512);
+    // Trims of pages 0 to 999, then reads of which three of four begin there; each has one page.
+    let trims = (0..10).map(|i| format!("{},trim,{},{}\n", i * 100_000, i * 100 * page, 100 * page));
+    let reads = (0..400).map(|i| format!("{},read,{},{page}\n", 2_000_000 + i * 1000, (if i % 4 == 0 { 5000 + i } else { i }) * page));
+    let text: String = std::iter::once("time_us,op,offset_sectors,length_sectors\n".into()).chain(trims).chain(reads).collect();
+    let file = file("trimmed.csv", &text);
     let mut spec = Spec::new("modern-tlc-2t-small", "firmware", file.to_str().unwrap());
-    (spec.trace.time_unit, spec.transform.fit) = (Some(TimeUnit::Microseconds), Some(Fit::Fold));
-    let twice = run(&spec, &Control::default()).unwrap().erased;
-    let once = played(&Spec { no_warm_up: true, ..spec }, file);
-    assert_eq!(codes(&once)[0], FindingCode::Borrowed, "{:?}", once.findings);
-    let once = once.erased;
-    assert!(twice.drift_pages > once.drift_pages / 2, "the second pass takes {twice:?}, the first {once:?}");
-    let pages_per_s = once.drift_pages.unsigned_abs() as f64 / 0.5;
-    let kept_pages = once.end_pages as f64 - once.stall_seconds.unwrap() * pages_per_s;
-    let stall = (twice.end_pages as f64 - kept_pages) / pages_per_s;
-    assert!((twice.stall_seconds.unwrap() / stall - 1.0).abs() < 0.1, "{stall}, {twice:?}");
+    spec.trace.columns = Some("time:us,op,lba:sectors,len:sectors".parse().unwrap());
+    spec.no_warm_up = true;
+    let outcome = played(&spec, file);
+    let finding = outcome.findings.iter().find(|finding| finding.code == FindingCode::UnmappedReads).expect("three of four");
+    assert_eq!((finding.figures["unmapped_reads"], finding.figures["unmapped_read_percent"]), (300.0, 75.0), "{finding:?}");
+    assert_eq!((outcome.unmapped_read_pages, outcome.unmapped_read_percent), (300, 75.0));
+    let least = device.host.overhead_ns + device.timing.ram_ns + device.host.link_ns(page * 512);
+    assert!(outcome.read.p50_us.unwrap() >= least as f64 / 1000.0, "{:?}", outcome.read);
+}
+
+#[test]
+fn a_run_that_never_began_has_no_state_and_has_only_ended_early() {
+    let control = Control::default();
+    control.cancel();
+    let outcome = run(&Spec { requests: Some(300), ..Spec::new("ttflash-small", "base", "randrw70-qd16") }, &control).unwrap();
+    assert_eq!((codes(&outcome), outcome.state.is_none()), (vec![FindingCode::Partial], true));
+    assert_eq!(outcome.erased, Default::default());
 }
 
 #[test]

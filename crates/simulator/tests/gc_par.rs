@@ -49,8 +49,8 @@ fn two_planes_of_a_die_are_half_used_during_gc_until_the_host_pairs_with_it() {
         );
         assert!(par.gc_affected.writes.mean_us < base.gc_affected.writes.mean_us, "{design}");
         assert_eq!(
-            (par.state.free_pages_min, par.state.victim_valid_percent),
-            (base.state.free_pages_min, base.state.victim_valid_percent)
+            (par.state.as_ref().unwrap().free_pages_min, par.state.as_ref().unwrap().victim_valid_percent),
+            (base.state.as_ref().unwrap().free_pages_min, base.state.as_ref().unwrap().victim_valid_percent)
         );
         // What it is for is measured in both ways.
         assert!(par.throughput.makespan_mb_per_second > base.throughput.makespan_mb_per_second, "{design}");

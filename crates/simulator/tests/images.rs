@@ -94,9 +94,15 @@ fn a_run_from_an_image_is_the_run_that_aged_by_itself() {
         assert_eq!(here.event_hash, there.event_hash, "{design} {given}");
         assert_eq!((here.read, here.write, here.techniques), (there.read, there.write, there.techniques));
         assert!(here.gc_count > 0 && there.verified_page_reads.unwrap() > 10_000);
-        assert_eq!(here.state.aged_pages, there.state.aged_pages);
-        assert_eq!((here.state.image, there.state.image), (None, Some(path.display().to_string())));
-        assert_eq!((there.state.steady, &there.state.rounds), (info.header.aged.steady, &info.header.aged.rounds));
+        assert_eq!(here.state.as_ref().unwrap().aged_pages, there.state.as_ref().unwrap().aged_pages);
+        assert_eq!(
+            (here.state.as_ref().unwrap().image.clone(), there.state.as_ref().unwrap().image.clone()),
+            (None, Some(path.display().to_string()))
+        );
+        assert_eq!(
+            (there.state.as_ref().unwrap().steady, &there.state.as_ref().unwrap().rounds),
+            (info.header.aged.steady, &info.header.aged.rounds)
+        );
     }
 }
 

@@ -53,6 +53,18 @@ fn assert_near(found: Option<f64>, said: f64) {
 }
 
 #[test]
+fn latencies_of_0_are_counted_and_named() {
+    let line = |number: u64| format!("{},host,0,Read,{},4096,{}\n", number * 10_000, number % 1000 * 4096, number % 3 / 2 * 700);
+    let measured = Trace::new("zeros", (0..300).map(line)).play(|_| {}).measured.unwrap();
+    assert_eq!((measured.read.count, measured.zeros, measured.missing), (300, 200, 0));
+    assert_eq!((measured.ratio.read.p50, measured.ratio.read.p90.is_some()), (None, true));
+    let caveat = measured.caveats.iter().find(|caveat| caveat.contains("are 0 in the trace")).unwrap();
+    assert!(caveat.starts_with("200 of 300 measured latencies are 0 in the trace"), "{caveat}");
+    let none = Trace::msr("no-zeros", 200).play(|_| {}).measured.unwrap();
+    assert!(none.zeros == 0 && !none.caveats.iter().any(|caveat| caveat.contains("are 0 in the trace")), "{:?}", none.caveats);
+}
+
+#[test]
 fn percentiles_are_those_of_the_trace_and_ratios_those_of_the_run_to_them() {
     let outcome = Trace::msr("percentiles", 2000).play(|_| {});
     let measured = outcome.measured.unwrap();

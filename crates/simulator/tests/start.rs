@@ -1,7 +1,7 @@
 //! Runs start where their designs' own GC leaves a drive: nobody is charged for GC that was not asked for, and nobody borrows.
 
 use tinytail_simulator::control::Control;
-use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::outcome::{FindingCode, Outcome};
 use tinytail_simulator::run::run;
 use tinytail_simulator::settings::Settings;
 use tinytail_simulator::spec::Spec;
@@ -37,7 +37,7 @@ fn a_workload_that_writes_nothing_erases_nothing_and_twins_start_in_one_state() 
             let outcome = played(device, &format!("base{overlay}"), "randread-qd1", 300, 1, &[]);
             assert_eq!((outcome.erases, outcome.techniques["gc: copied pages"]), (0, 0), "{overlay} on {device}");
             assert!(outcome.attribution.all_reads.ns.keys().all(|cause| !cause.contains("gc")), "{:?}", outcome.attribution.all_reads);
-            digests.push(outcome.state.digest);
+            digests.push(outcome.state.as_ref().unwrap().digest.clone());
         }
         assert!(digests[0].is_some() && digests.iter().all(|digest| *digest == digests[0]), "{device}: {digests:?}");
     }
@@ -64,7 +64,35 @@ fn balance(outcome: &Outcome, writes: u64) -> (f64, f64, f64) {
     let flushed = count("buffer: flushed pages");
     let host = if flushed > 0.0 { flushed } else { writes as f64 };
     let others = outcome.write_amplification.unwrap() - count("gc: copied pages") / host;
-    (host, others, outcome.state.victim_valid_percent / 100.0)
+    (host, others, outcome.state.as_ref().unwrap().victim_valid_percent / 100.0)
+}
+
+#[test]
+fn a_drive_may_start_empty_and_its_gc_begins_when_the_findings_say() {
+    for (device, design) in [("ttflash-small", "base"), ("ttflash-small", "ttflash"), ("modern-tlc-2t-small", "firmware")] {
+        let empty = |workload: &str, requests| {
+            let settings = Settings::try_from(vec!["state.live_percent=0".to_string()]).unwrap();
+            let spec = Spec { requests: Some(requests), settings, verify: true, ..Spec::new(device, design, workload) };
+            run(&spec, &Control::default()).unwrap()
+        };
+        let figure = |outcome: &Outcome, code, name: &str| {
+            let finding = outcome.findings.iter().find(|finding| finding.code == code).unwrap_or_else(|| panic!("{:?}", outcome.findings));
+            finding.figures[name]
+        };
+        let mixed = empty("randrw70-qd16", 2000);
+        let state = mixed.state.as_ref().unwrap();
+        assert_eq!((state.name, state.aged_pages, state.live_percent, state.free_percent), ("empty", 0, 0.0, 100.0), "{design}");
+        assert_eq!(state.warm_up, "none: the drive starts empty");
+        let unmapped = figure(&mixed, FindingCode::UnmappedReads, "unmapped_read_percent");
+        assert!(unmapped > 90.0 && unmapped < 100.0, "what was written before is read: {unmapped}");
+        let first = empty("randwrite-qd32", 10_000);
+        assert!(figure(&first, FindingCode::Borrowed, "drift_percent") < -99.0, "{:?}", first.findings);
+        let until_gc = figure(&first, FindingCode::StartOffTrigger, "host_writes_until_gc");
+        for (share, has_gc) in [(0.9, false), (1.1, true)] {
+            let outcome = empty("randwrite-qd32", (share * until_gc) as u64);
+            assert_eq!(outcome.gc_count > 0, has_gc, "{design}, {share} of {until_gc}: {:?}", outcome.findings);
+        }
+    }
 }
 
 #[test]

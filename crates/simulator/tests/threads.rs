@@ -278,7 +278,11 @@ fn what_is_played_in_the_ramp_time_is_not_measured() {
     // 2,000 per second for 200 ms, and as many before.
     let timed = outcome_of("ramp", &text("rate_iops=2000\nramp_time=100ms\nruntime=200ms\ntime_based"));
     assert!((398..=402).contains(&timed.read.count), "{}", timed.read.count);
-    assert!(timed.state.warm_up.ends_with("then 0.100 s of the workload itself, its ramp time"), "{}", timed.state.warm_up);
+    assert!(
+        timed.state.as_ref().unwrap().warm_up.ends_with("then 0.100 s of the workload itself, its ramp time"),
+        "{}",
+        timed.state.as_ref().unwrap().warm_up
+    );
     // What was played in the ramp time is of the job's size.
     let whole = outcome_of("whole", &text("rate_iops=2000\nramp_time=100ms")).read.count;
     assert!((310..=314).contains(&whole), "512 requests but for those of 100 ms: {whole}");
@@ -399,7 +403,7 @@ fn a_workload_of_threads_runs_and_is_repeatable() {
     assert_eq!(one.read.count, 4000);
     assert!(one.write.count > 100 && !one.partial);
     assert!(one.workload.detail.starts_with("3 threads; reader: 4096 bytes, 100 % reads, Zipf"), "{}", one.workload.detail);
-    assert!(one.state.warm_up.contains("or the workload's end"), "{}", one.state.warm_up);
+    assert!(one.state.as_ref().unwrap().warm_up.contains("or the workload's end"), "{}", one.state.as_ref().unwrap().warm_up);
     let limited = run(&spec(file.path(), Some(500)), &Control::default()).unwrap();
     assert_eq!(limited.read.count + limited.write.count, 500);
 }

@@ -204,7 +204,9 @@ def _state(designs: Sequence[DesignRatings]) -> Mapping[str, Any] | None:
     """The state that all runs started from, without what is each run's own."""
     if not designs:
         return None
-    state: Mapping[str, Any] = designs[0].steps[0].outcome["state"]
+    state: Mapping[str, Any] | None = designs[0].steps[0].outcome["state"]
+    if state is None:
+        return None
     return {key: value for key, value in state.items() if key not in ("image", "warm_up")}
 
 

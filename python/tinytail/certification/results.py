@@ -55,7 +55,7 @@ class Step(results.Step):
                 for each in outcome["findings"]
             ),
             "given_up": outcome.get("given_up"),
-            "warm_up": outcome["state"].get("warm_up"),
+            "warm_up": (outcome["state"] or {}).get("warm_up"),
         }
         found = {
             **outcome,

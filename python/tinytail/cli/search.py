@@ -65,10 +65,11 @@ def search(
     retry_failed
         Make runs again that failed before.
     details
-        Print all figures of the front too, beside those of the designs that it is held against.
+        Print a line for each combination that was refuted or left out, and all figures of the front
+        beside those of the designs that it is held against.
     json
-        File for the combinations that were confirmed as JSON; - is standard output, and everything
-        else then goes to standard error.
+        File for all combinations that were tried as JSON, each with its verdict or the reason why
+        it was left out; - is standard output, and everything else then goes to standard error.
     report
         File for the front beside these designs as one HTML page of pictures and tables.
     figures
@@ -93,7 +94,9 @@ def search(
         )
     comparison = found.comparison
     views: list[View] = [
-        lambda console: search_view(found, console.width, unicode=can_draw(console))
+        lambda console: search_view(
+            found, console.width, unicode=can_draw(console), details=details
+        )
     ]
     if details and comparison is not None and not found.partial:
         views.append(lambda console: Group(Text(), comparison_view(comparison, console.width)))

@@ -28,6 +28,7 @@ from tinytail.verdict.percentiles import (
     latency_of,
     out_of_reach,
 )
+from tinytail.verdict.rows import meets_unmapped
 from tinytail.verdict.sentences import Tone, measured, sentences, warnings
 
 if TYPE_CHECKING:
@@ -160,6 +161,9 @@ def _rows(comparison: Comparison, amplification: str) -> list[Row]:
         f"{kind}s max", results, reference, lambda result: latency_of(result, kind).max_us
     )
     rows += _other_kind(results, reference, "write" if kind == "read" else "read")
+    if any(map(meets_unmapped, results)):
+        shares = [units.percent(result.unmapped_read_percent) for result in results]
+        rows.append(Row("reads without data", shares))
     if comparison.workload.pacing in ("open", "bounded"):
         arrivals = [units.rate(result.throughput.arrivals_per_second) for result in results]
         rows.append(Row("arriving/s", arrivals))

@@ -16,6 +16,7 @@ FindingCode = Literal[
     "borrowed",
     "repaid",
     "no_gc",
+    "unmapped_reads",
     "start_off_trigger",
     "saturated",
     "slots_full",
@@ -352,6 +353,8 @@ class Measured:
         read: Of reads.
         write: Of writes.
         missing: Reads and writes whose latencies the trace does not hold.
+        zeros: Reads and writes whose latencies are 0 in the trace. They count as latencies of 0,
+            and a percentile of 0 has no ratio.
         ratio: Percentiles of the run divided by those measured.
         distribution: Where the latencies that were measured lie.
         caveats: What makes the ratios mean less than they seem to.
@@ -362,6 +365,7 @@ class Measured:
     read: Latency
     write: Latency
     missing: int
+    zeros: int
     ratio: MeasuredRatios
     distribution: Distribution
     caveats: tuple[str, ...]
@@ -476,7 +480,7 @@ class State:
 
     Attributes:
         name: How the drive was aged: `aged` by overwriting, to the `steady` state, `statistical`,
-            or `random`.
+            or `random`; `empty` if it was not.
         live_percent: Live share of the physical pages, in percent.
         free_percent: Erased share of a plane's pages, mean of the least and the most, in percent.
         free_pages_min: Erased pages of the plane that has the fewest.
@@ -494,7 +498,7 @@ class State:
         steady: Whether write amplification became steady. Missing for other ways of ageing.
     """
 
-    name: Literal["aged", "steady", "statistical", "random"]
+    name: Literal["aged", "steady", "statistical", "random", "empty"]
     live_percent: float
     free_percent: float
     free_pages_min: int
@@ -772,10 +776,10 @@ class Erased:
             the run lived on pages that its GC did not free.
         drift_percent: Drift in percent of the pages that were programmed for the host; None if
             there were none.
-        stall_seconds: For how many seconds after the end a drift below 0 could go on before writes
-            stall: until GC is urgent, and comes before them. Where warming up took erased pages
-            faster, it goes on as that did: the measured part writes the pages of a trace again, and
-            finds emptier blocks than other writes would. None if drift is not below 0.
+        stall_seconds: For how many seconds after the end the erased pages of the plane with the
+            fewest could fall on, until GC is urgent there and comes before writes. Only of a run
+            that borrowed space, took erased pages to its end as fast as before, and lasted at least
+            as long as that; None of others.
     """
 
     start_pages: int
@@ -950,7 +954,7 @@ class DesignResult:
             levelling, for each page programmed for the host; None without such pages. A page merged
             in the write buffer counts once.
         erases: Blocks erased.
-        erased: Erased pages: whether the run lived on them.
+        erased: Erased pages: whether the run lived on them. 0 if it measured no request.
         gc: What GC is to the design.
         gc_count: GCs completed.
         gc_times: How long GCs took; None if none ran, or took any time.
@@ -973,7 +977,8 @@ class DesignResult:
             first arrival, in open loop 1 ms before the time 0 of the workload, so that rates are
             over `throughput.makespan_seconds`.
         unmapped_read_pages: Page reads of pages that were never written or have been trimmed. They
-            return zeroes at once.
+            return zeroes, which RAM answers.
+        unmapped_read_percent: Reads that met such a page, in percent.
         verified_page_reads: Page reads whose data were checked, in warming up as well; None without
             `--verify`.
         partial: The run was ended early: by Ctrl-C or SIGTERM, because it got stuck, or because its
@@ -983,7 +988,7 @@ class DesignResult:
         standstill: Which locks were taken when requests stopped completing; None if none did.
         device: Name of the device.
         workload: The workload.
-        state: The state in which the run started.
+        state: The state in which the run started; None if it measured no request.
         seed: Seed of ageing and of generators.
         version: Version of the engine.
         notes: What is to be known with the figures, such as how a trace was read, and how many
@@ -1033,13 +1038,14 @@ class DesignResult:
     events: int
     simulated_seconds: float
     unmapped_read_pages: int
+    unmapped_read_percent: float
     verified_page_reads: int | None
     partial: bool
     stuck: str | None
     standstill: str | None
     device: str
     workload: Workload
-    state: State
+    state: State | None
     seed: int
     version: str
     notes: tuple[str, ...]

@@ -265,7 +265,7 @@ def drive_work(lab: Lab, *, experiment: str, design: str) -> Values:
     times, attribution = result.gc_times, result.attribution
     return {
         "write_amplification": result.write_amplification,
-        "victims_percent": result.state.victim_valid_percent,
+        "victims_percent": None if result.state is None else result.state.victim_valid_percent,
         "gc_mean_ms": None if times is None else times.mean_us / 1000,
         "gc_max_ms": None if times is None else times.max_us / 1000,
         "erases_of_a_die": erases,

@@ -19,6 +19,7 @@ from tinytail.searches.goals import GOALS, Goals, goals_of
 from tinytail.searches.result import Search, search_of
 from tinytail.searches.runs import Runs
 from tinytail.searches.trials import Optimizer
+from tinytail.sweeps import judged
 from tinytail.sweeps.axes import AxisValues, Grid
 from tinytail.sweeps.dataset import opened
 from tinytail.sweeps.plan import SEEDS_MAX, Plan, is_of_workload, plan
@@ -182,5 +183,9 @@ def execute(
     long = replace(made, seed=made.seed + 1)
     with opened(long, out, retry_failed=retry_failed) as (folder, dataset):
         runs = Runs(dataset, folder, made, fit.jobs, progress, say)
-        found = Optimizer(made, wanted, runs).run()
-        return search_of(wanted, found, folder, is_kept=out is not None)
+        found = search_of(
+            wanted, Optimizer(made, wanted, runs).run(), folder, is_kept=out is not None
+        )
+        if out is not None:
+            judged.write(folder, wanted.title, found.judged())
+        return found

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tinytail import units
 from tinytail.comparison.result import (
@@ -24,18 +24,19 @@ from tinytail.errors import OutputError, UsageError, suggestion
 from tinytail.files.text import WRITTEN_BYTES_MAX, read_text
 from tinytail.files.whole import FileOutput
 from tinytail.inputs.libraries import library, require
-from tinytail.searches.goals import Goals, fronts
+from tinytail.searches.goals import Goals, Objective, fronts
 from tinytail.searches.runs import Outcome
-from tinytail.searches.trials import Found, bound_of
+from tinytail.searches.trials import DOUBT, Found, Trial, bound_of, may_do, settings_of, titled
 from tinytail.sweeps.axes import Grid
-from tinytail.sweeps.cells import Cell
+from tinytail.sweeps.cells import Cell, distinct
 from tinytail.sweeps.dataset import read_table
 from tinytail.sweeps.plan import Plan, command, is_of_design, logical_bytes
-from tinytail.sweeps.rows import shown
 from tinytail.verdict import seeds, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+Kind = Literal["alike", "dropped", "failed", "waiting"]
 
 # What the head of a design file begins with.
 FOUND = "Found by a search for:"
@@ -70,6 +71,7 @@ class Candidate:
         logical_bytes: What its drive holds for the host.
         spec: Its first long run.
         adjusted: Values that follow the drive in place of those of its design's file.
+        points: The points of its long runs in the dataset.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Candidate:
     spec: RunSpec = field(repr=False)
     alike: str = ""
     adjusted: Mapping[str, Any] = field(repr=False, default_factory=dict)
+    points: tuple[str, ...] = field(repr=False, default=())
 
     @property
     def command(self) -> str:
@@ -92,7 +95,7 @@ class Candidate:
     @property
     def title(self) -> str:
         """What it is, in words."""
-        return ", ".join([self.design, *(f"{k} = {shown(v)}" for k, v in self.settings.items())])
+        return titled(self.design, self.settings)
 
     @property
     def verdict(self) -> str:
@@ -101,6 +104,39 @@ class Candidate:
             return "on the front"
         beaten = f"like {self.alike} within noise" if self.alike else "another one is better"
         return "; ".join(self.faults) or beaten
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A combination that was tried and that long runs have neither confirmed nor refuted.
+
+    Attributes:
+        kind: `"alike"`: long runs did the same as those of another one; `"dropped"`: its short run
+            is against it; `"failed"`: its short run failed; `"waiting"`: its short run kept all
+            constraints, and nothing more was run.
+        reason: Why, in words.
+        design: The design with the overlays that it is composed of.
+        settings: Other values of it that axes gave, by section and key.
+        short: The figures of its short run.
+        spec: Its short run.
+    """
+
+    kind: Kind
+    reason: str
+    design: str
+    settings: Mapping[str, Any]
+    short: Mapping[str, float | None]
+    spec: RunSpec = field(repr=False)
+
+    @property
+    def command(self) -> str:
+        """The command line that makes its short run again."""
+        return command(self.spec)
+
+    @property
+    def title(self) -> str:
+        """What it is, in words."""
+        return titled(self.design, self.settings)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -120,7 +156,8 @@ class Search:
         seeds: With how many seeds each one was confirmed.
         requests: The requests of a long run; None for all that the workload has.
         proxies: By which figure short runs were judged, where they have too few requests for one.
-        candidates: The combinations that were confirmed, the front first.
+        candidates: The combinations that were confirmed or refuted, the front first.
+        left_out: All other combinations that were tried, each with the reason.
         references: The designs that they are held against.
         comparison: The references and the front as a comparison; None if nothing was confirmed.
         folder: The folder of the dataset; None if nothing was kept.
@@ -140,6 +177,7 @@ class Search:
     requests: int | None
     proxies: Mapping[str, str]
     candidates: tuple[Candidate, ...]
+    left_out: tuple[LeftOut, ...]
     references: tuple[Candidate, ...]
     comparison: Comparison | None
     folder: str | None
@@ -154,12 +192,25 @@ class Search:
         """The combinations that no other one and no reference is better than in everything."""
         return tuple(each for each in self.candidates if each.is_best)
 
-    def table(self, width: int = 100) -> str:
-        """What was found as plain text of at most `width` columns."""
+    def judged(self) -> dict[str, str]:
+        """The verdict on each point of the long runs: `front`, `other` or `refuted`."""
+        return {
+            point: "front" if each.is_best else "refuted" if each.faults else "other"
+            for each in (*self.references, *self.candidates)
+            for point in each.points
+        }
+
+    def table(self, width: int = 100, *, details: bool = False) -> str:
+        """What was found as plain text of at most `width` columns.
+
+        Args:
+            width: columns that there are.
+            details: whether each combination that was refuted or left out has a line of its own.
+        """
         from tinytail.searches.view import search_view
         from tinytail.terminal.console import plain_text
 
-        return plain_text(search_view(self, width), width)
+        return plain_text(search_view(self, width, details=details), width)
 
     def plot(self, x: str | None = None, y: str | None = None) -> Figure:
         """Draws what was confirmed, and what it is held against, by two figures, by matplotlib.
@@ -248,6 +299,17 @@ class Search:
             "short_runs_judged_by": dict(self.proxies),
             "partial": self.partial,
             "candidates": [_document(each) for each in (*self.candidates, *self.references)],
+            "left_out": [
+                {
+                    "kind": each.kind,
+                    "reason": each.reason,
+                    "design": each.design,
+                    "settings": dict(each.settings),
+                    "short": dict(each.short),
+                    "command": each.command,
+                }
+                for each in self.left_out
+            ],
         }
 
 
@@ -259,6 +321,7 @@ def _document(candidate: Candidate) -> dict[str, Any]:
         "is_best": candidate.is_best,
         "verdict": candidate.verdict,
         "logical_bytes": candidate.logical_bytes,
+        "points": list(candidate.points),
         "figures": {
             name: {end: getattr(cell, end) for end in ("mean", "low", "high", "runs")}
             for name, cell in candidate.figures.items()
@@ -280,6 +343,7 @@ def search_of(goals: Goals, found: Found, folder: str, *, is_kept: bool) -> Sear
             for each, outcome in candidates
         ]
     errors = dict.fromkeys(each.short.error for each in found.trials if each.short.error)
+    left_out = tuple(_left_out(goals, found))
     return Search(
         goals=goals,
         tried=len(found.trials),
@@ -287,18 +351,67 @@ def search_of(goals: Goals, found: Found, folder: str, *, is_kept: bool) -> Sear
         errors=tuple(errors),
         combinations=len(found.plan.grid),
         refused=found.refused,
-        alike=found.alike,
-        waiting=found.waiting,
+        alike=sum(each.kind == "alike" for each in left_out),
+        waiting=sum(each.kind == "waiting" for each in left_out),
         notes=found.notes,
         seeds=found.plan.seeds,
         requests=found.plan.options.get("requests"),
         proxies=found.proxies,
         candidates=tuple(each for each, _ in candidates),
+        left_out=left_out,
         references=tuple(each for each, _ in references),
         comparison=comparison,
         folder=folder if is_kept else None,
         partial=found.partial,
     )
+
+
+def _left_out(goals: Goals, found: Found) -> Iterator[LeftOut]:
+    """The combinations that were tried and have no verdict of long runs, each with the reason."""
+    judged = {each.short.points for each in found.confirmed}
+    alike = {trial.short.points: other for trial, other in found.alike}
+    for trial in found.trials:
+        if trial.short.points in judged:
+            continue
+        kind, reason = _why_left_out(goals, found, trial, alike.get(trial.short.points))
+        spec = found.plan.at(trial.values)[0].spec
+        seed, requests = found.plan.seed - 1, goals.requests_short
+        yield LeftOut(
+            kind=kind,
+            reason=reason,
+            design=spec.design,
+            settings=settings_of(found.plan, trial.values),
+            short={name: _short(trial.short, name, found.proxies) for name in goals.shown},
+            spec=replace(spec, seed=seed, requests=requests),
+        )
+
+
+def _why_left_out(goals: Goals, found: Found, trial: Trial, alike: str | None) -> tuple[Kind, str]:
+    short = trial.short
+    if alike is not None:
+        return "alike", f"it did the same as {alike}"
+    if short.error is not None:
+        return "failed", f"failed: {short.error}"
+    judged_by = {name: found.proxies.get(name, name) for name in goals.figures}
+    lacking = [name for name in judged_by.values() if short.figure(name) is None]
+    if lacking:
+        return "dropped", f"too few requests for {lacking[0]}"
+    if found.partial:
+        return "waiting", "the search was interrupted before its long runs"
+    if may_do(goals, short, found.bounds, found.proxies):
+        return (
+            "waiting",
+            "it kept all constraints, and others were better: a greater confirm runs it",
+        )
+    reasons = [DOUBTS[each] for each in short.doubts]
+    for each in goals.constraints:
+        by = replace(each, figure=judged_by[each.figure])
+        value, bound = short.figure(by.figure), bound_of(by, found.bounds)
+        if bound is None:
+            reasons.append(f"nothing to hold {by.figure} against: {each.design} has none")
+        elif value is not None and by.excess(value, bound) > DOUBT:
+            reasons.append(each.said(value, bound))
+    return "dropped", "; ".join(reasons)
 
 
 _Pair = tuple[Candidate, Outcome]
@@ -311,7 +424,7 @@ def _candidates(goals: Goals, found: Found) -> tuple[list[_Pair], list[_Pair]]:
     for trial in found.confirmed:
         assert trial.long is not None
         spec = plan.at(trial.values)[0].spec
-        settings = _settings(plan, trial.values)
+        settings = settings_of(plan, trial.values)
         made.append((_candidate(goals, found, "", spec, settings, trial.long), trial.long))
         short = {name: _short(trial.short, name, found.proxies) for name in goals.shown}
         made[-1] = (replace(made[-1][0], short=short), trial.long)
@@ -322,7 +435,13 @@ def _candidates(goals: Goals, found: Found) -> tuple[list[_Pair], list[_Pair]]:
     every = [*made, *references]
     fit = [at for at, (each, _) in enumerate(every) if not each.faults]
     costs = [_costs(goals, every[at][1]) for at in fit]
-    best = {fit[position] for position in next(fronts(costs), [])}
+    first = sorted(next(fronts(costs), []), key=lambda position: costs[position])
+
+    def is_better(one: int, other: int) -> bool:
+        pair = every[one][0].figures, every[other][0].figures
+        return any(_is_better(each, *pair) for each in goals.objectives)
+
+    best = set(distinct([fit[position] for position in first], is_better))
     marked = [
         (replace(each, is_best=at in best), outcome) for at, (each, outcome) in enumerate(every)
     ]
@@ -348,7 +467,14 @@ def _candidate(
         is_best=False,
         logical_bytes=logical_bytes(spec),
         spec=spec,
+        points=outcome.points,
     )
+
+
+def _is_better(objective: Objective, one: Mapping[str, Cell], other: Mapping[str, Cell]) -> bool:
+    """Whether one is better than the other in an objective, by more than chance explains."""
+    mine, its = one[objective.figure], other[objective.figure]
+    return mine.is_less(its) if objective.is_least else its.is_less(mine)
 
 
 def _faults(goals: Goals, found: Found, outcome: Outcome) -> Iterator[str]:
@@ -393,30 +519,15 @@ def _named(goals: Goals, pairs: Sequence[_Pair], others: Sequence[Candidate]) ->
 
 
 def _alike(goals: Goals, candidate: Candidate, best: Sequence[Candidate]) -> str:
-    """The first on the front whose intervals overlap a candidate's in all objectives."""
+    """The first on the front from which a candidate differs by no more than chance."""
     if candidate.is_best or candidate.faults:
         return ""
-    names = [each.figure for each in goals.objectives]
-
-    def overlap(one: Cell, other: Cell) -> bool:
-        ends = (one.low, one.high, other.low, other.high)
-        if any(each is None for each in ends):
-            return one.mean == other.mean
-        low, high, other_low, other_high = (each or 0.0 for each in ends)
-        return low <= other_high and other_low <= high
 
     def is_like(each: Candidate) -> bool:
-        return all(overlap(candidate.figures[name], each.figures[name]) for name in names)
+        ways = ((candidate.figures, each.figures), (each.figures, candidate.figures))
+        return not any(_is_better(goal, *way) for goal in goals.objectives for way in ways)
 
     return next((each.name for each in best if is_like(each)), "")
-
-
-def _settings(plan: Plan, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a combination changes beside its design and overlays."""
-    spec = plan.spec_at(values)
-    given = {name: value for name, value in values.items() if name == "device"}
-    keys = {word.partition("=")[0] for word in spec.settings}
-    return given | {name: value for name, value in values.items() if name in keys}
 
 
 def _comparison(found: Found, pairs: Sequence[_Pair], folder: str) -> Comparison | None:

@@ -11,15 +11,13 @@ from typing import Any
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import native
 from tinytail.engine.jobs import DesignProgress, ProgressCallback
-from tinytail.sweeps.cells import Cell, cell
+from tinytail.sweeps.cells import DOUBTFUL, Cell, cell
 from tinytail.sweeps.dataset import Dataset, read_table
 from tinytail.sweeps.plan import Plan, Point
 from tinytail.sweeps.rows import FIGURES, row
 from tinytail.sweeps.run import Tally, run_here
 from tinytail.verdict.findings import is_bound, lacks_gc
 
-# With one of these findings a figure is not that of the design, and may look better than it is.
-DOUBTFUL = ("partial", "borrowed", "saturated")
 _COLUMNS = ("point", "error", "findings", "event_hash", *(each.name for each in FIGURES))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from typing import Any
@@ -22,6 +22,7 @@ from tinytail.searches.runs import Outcome, Runs
 from tinytail.sweeps.axes import Grid
 from tinytail.sweeps.cells import is_of_numbers
 from tinytail.sweeps.plan import Plan
+from tinytail.sweeps.rows import shown
 from tinytail.sweeps.run import Tally
 from tinytail.verdict.percentiles import PERCENTILES, SAMPLES_BEYOND
 
@@ -36,6 +37,8 @@ QUESTIONS_MAX = 20
 DRAWS_MIN = 10_000
 # A combination that is beyond a bound by less of it in a short run may keep it in long ones.
 DOUBT = 0.05
+# So many of the best trials have long runs, whatever their short ones were short of.
+BEST = 3
 # So many times as many as are wanted are confirmed at most, where some turn out to have a fault.
 ROUNDS_MAX = 3
 # The position of a combination on each group of zipped axes.
@@ -68,8 +71,8 @@ class Found:
         proxies: By which figure short runs were judged, where they have too few requests.
         plan: The plan of the long runs.
         refused: How many combinations can't run, of those that were looked at.
-        alike: How many did the same in long runs as another one or as a reference.
-        waiting: How many were not confirmed, though their short runs kept all constraints.
+        alike: Those that did the same in long runs as another one or a reference, with its title.
+        bounds: What came of the short runs of the references.
         notes: What is to be said of the search.
         partial: Whether it was interrupted.
     """
@@ -80,8 +83,8 @@ class Found:
     proxies: Mapping[str, str]
     plan: Plan
     refused: int
-    alike: int
-    waiting: int
+    alike: tuple[tuple[Trial, str], ...]
+    bounds: Mapping[str, Outcome]
     notes: tuple[str, ...]
     partial: bool
 
@@ -107,8 +110,7 @@ class Optimizer:
         self._bounds: dict[str, Outcome] = {}
         self._proxies: dict[str, str] = {}
         self._confirmed: list[Trial] = []
-        self._alike = 0
-        self._waiting = 0
+        self._alike: list[tuple[Trial, str]] = []
         self._notes: list[str] = []
 
     def run(self) -> Found:
@@ -131,8 +133,8 @@ class Optimizer:
             self._proxies,
             self._long,
             sum(not each for each in self._able.values()),
-            self._alike,
-            self._waiting,
+            tuple(self._alike),
+            self._bounds,
             tuple(self._notes),
             is_partial,
         )
@@ -230,7 +232,8 @@ class Optimizer:
             optuna = library("optuna", "a search")
             study.tell(asked, state=optuna.trial.TrialState.FAIL)
             return
-        for each, excess in self._excesses(outcome, self._bounds, self._proxies).items():
+        excesses = excesses_of(self._goals, outcome, self._bounds, self._proxies)
+        for each, excess in excesses.items():
             asked.set_constraint(each, excess)
         asked.set_constraint("doubts", float(len(outcome.doubts)))
         study.tell(asked, costs)
@@ -312,42 +315,67 @@ class Optimizer:
     def _confirm(self) -> None:
         """Runs the best combinations long, with other seeds than the short runs had.
 
+        The best trials come first, whatever makes their short runs doubtful: long runs judge them.
         For those that turn out to have a fault others are taken, up to a limit.
         """
-        ranked = self._ranked()
-        tried = map(self._composition, ranked)
+        best, ranked = self._ranked()
+        tried = map(self._composition, [*best, *ranked])
         beside = tuple(dict.fromkeys([*self._goals.references, *tried]))
         self._long = replace(self._long, beside=beside)
         tally = Tally(len(self._goals.references) * self._long.seeds, "confirmed")
         self._references = self._run_references(self._long, tally)
-        seen = {each.hashes for each in self._references.values()}
+        seen = {each.hashes: name for name, each in self._references.items()}
         refuted: Counter[str] = Counter()
-        lack, budget = self._goals.confirm, ROUNDS_MAX * self._goals.confirm
-        self._waiting = sum(self._may_do(each.short) for each in ranked)
-        while lack and ranked and budget > 0:
+        lack = self._goals.confirm - self._run_long(best, tally, seen, refuted)
+        budget = ROUNDS_MAX * self._goals.confirm - len(best)
+        while lack > 0 and ranked and budget > 0:
             # What was refuted may be so with other values too: of those that may keep all bounds
             # other compositions come first.
             ranked.sort(
-                key=lambda each: (not self._may_do(each.short), refuted[self._composition(each)])
+                key=lambda each: (
+                    not may_do(self._goals, each.short, self._bounds, self._proxies),
+                    refuted[self._composition(each)],
+                )
             )
             chosen, ranked = ranked[:lack], ranked[lack:]
             budget -= len(chosen)
-            tally.total += len(chosen) * self._long.seeds
-            points = [self._long.at(each.values) for each in chosen]
-            self._runs.make([*chain(*points)], tally)
-            for trial, of in zip(chosen, points, strict=True):
-                outcome = self._runs.outcome(of)
-                # Of two that do the same one is enough.
-                if outcome.error is None and outcome.hashes in seen:
-                    self._alike += 1
-                else:
-                    self._confirmed.append(replace(trial, long=outcome))
-                    has_fault = self._has_fault(outcome)
-                    lack -= not has_fault
-                    refuted[self._composition(trial)] += has_fault
-                seen.add(outcome.hashes)
-            self._waiting = sum(self._may_do(each.short) for each in ranked)
+            lack -= self._run_long(chosen, tally, seen, refuted)
         self._runs.end_stage(tally)
+
+    def _run_long(
+        self,
+        chosen: Sequence[Trial],
+        tally: Tally,
+        seen: dict[tuple[str, ...], str],
+        refuted: Counter[str],
+    ) -> int:
+        """Runs combinations long.
+
+        Args:
+            chosen: the combinations.
+            tally: counts the runs.
+            seen: what had which hashes before; those of the combinations are added.
+            refuted: how many combinations of each composition have a fault; theirs are added.
+
+        Returns:
+            How many have no fault, and do not the same as another one.
+        """
+        tally.total += len(chosen) * self._long.seeds
+        points = [self._long.at(each.values) for each in chosen]
+        self._runs.make([*chain(*points)], tally)
+        faultless = 0
+        for trial, of in zip(chosen, points, strict=True):
+            outcome = self._runs.outcome(of)
+            # Of two that do the same one is enough.
+            if outcome.error is None and outcome.hashes in seen:
+                self._alike.append((trial, seen[outcome.hashes]))
+                continue
+            self._confirmed.append(replace(trial, long=outcome))
+            has_fault = self._has_fault(outcome)
+            faultless += not has_fault
+            refuted[self._composition(trial)] += has_fault
+            seen.setdefault(outcome.hashes, title(self._short, trial.values))
+        return faultless
 
     def _composition(self, trial: Trial) -> str:
         return self._short.spec_at(trial.values).design
@@ -356,13 +384,14 @@ class Optimizer:
         if outcome.error is not None or outcome.doubts:
             return True
         has_all = all(outcome.figure(each) is not None for each in self._goals.figures)
-        excesses = self._excesses(outcome, self._references, {})
+        excesses = excesses_of(self._goals, outcome, self._references, {})
         return not has_all or any(each > 0 for each in excesses.values())
 
-    def _ranked(self) -> list[Trial]:
-        """The combinations by their short runs, the best first.
+    def _ranked(self) -> tuple[list[Trial], list[Trial]]:
+        """The best combinations by their short runs, and the others, the best first.
 
-        Those that did the same in their short runs come apart: the first of each, then the others.
+        The best are so by bounds and objectives alone. Of combinations that did the same in their
+        short runs the first of each comes before all others.
 
         Raises:
             RunError: no combination has the figures that are wanted.
@@ -386,23 +415,27 @@ class Optimizer:
                 f"none of {units.counted(len(self._trials), 'combination')} tried has the figures "
                 f"that are wanted{why}"
             )
-        ranked = self._by_fronts([each[0] for each in alike[like_bounds:]])
+        firsts = [each[0] for each in alike[like_bounds:]]
         rest = [*chain(*(each[1:] for each in alike[like_bounds:])), *chain(*alike[:like_bounds])]
-        return [*ranked, *self._by_fronts(rest)]
+        every = [*self._by_fronts(firsts, keeps), *self._by_fronts(rest, keeps)]
+        best = every[:BEST]
+        ranked = [*self._by_fronts(firsts, may_do), *self._by_fronts(rest, may_do)]
+        return best, [each for each in ranked if each not in best]
 
-    def _by_fronts(self, known: Sequence[tuple[Trial, list[float]]]) -> list[Trial]:
-        """Those that may keep all bounds, front by front, and then the others."""
+    def _by_fronts(
+        self, known: Sequence[tuple[Trial, list[float]]], is_able: Callable[..., bool]
+    ) -> list[Trial]:
+        """Those that are able to be on the front, front by front, and then the others."""
         ranked: list[Trial] = []
         for part in (True, False):
-            of_part = [each for each in known if self._may_do(each[0].short) is part]
+            of_part = [
+                each
+                for each in known
+                if is_able(self._goals, each[0].short, self._bounds, self._proxies) is part
+            ]
             for front in fronts([costs for _, costs in of_part]):
                 ranked += [of_part[position][0] for position in front]
         return ranked
-
-    def _may_do(self, outcome: Outcome) -> bool:
-        """Whether long runs may keep all bounds, by what a short one did."""
-        excesses = self._excesses(outcome, self._bounds, self._proxies)
-        return not outcome.doubts and all(excess <= DOUBT for excess in excesses.values())
 
     def _costs(self, outcome: Outcome) -> list[float] | None:
         """The objectives, of which less is better; None if one of them has no value."""
@@ -414,19 +447,53 @@ class Optimizer:
             found.append(each.cost(value))
         return found
 
-    def _excesses(
-        self, outcome: Outcome, references: Mapping[str, Outcome], proxies: Mapping[str, str]
-    ) -> dict[str, float]:
-        found = {}
-        for each in self._goals.constraints:
-            judged = replace(each, figure=proxies.get(each.figure, each.figure))
-            value, bound = outcome.figure(judged.figure), bound_of(judged, references)
-            # What has no such figure keeps no bound of it.
-            if value is None or bound is None:
-                found[each.text] = math.inf
-            else:
-                found[each.text] = judged.excess(value, bound)
-        return found
+
+def excesses_of(
+    goals: Goals, outcome: Outcome, references: Mapping[str, Outcome], proxies: Mapping[str, str]
+) -> dict[str, float]:
+    """By what part of its bound an outcome is beyond each constraint; 0 or less if it is not."""
+    found = {}
+    for each in goals.constraints:
+        judged = replace(each, figure=proxies.get(each.figure, each.figure))
+        value, bound = outcome.figure(judged.figure), bound_of(judged, references)
+        # What has no such figure keeps no bound of it.
+        if value is None or bound is None:
+            found[each.text] = math.inf
+        else:
+            found[each.text] = judged.excess(value, bound)
+    return found
+
+
+def keeps(
+    goals: Goals, outcome: Outcome, bounds: Mapping[str, Outcome], proxies: Mapping[str, str]
+) -> bool:
+    """Whether long runs may keep all constraints, by what a short one did."""
+    return all(excess <= DOUBT for excess in excesses_of(goals, outcome, bounds, proxies).values())
+
+
+def may_do(
+    goals: Goals, outcome: Outcome, bounds: Mapping[str, Outcome], proxies: Mapping[str, str]
+) -> bool:
+    """Whether a short run kept all constraints, and nothing makes it doubtful."""
+    return not outcome.doubts and keeps(goals, outcome, bounds, proxies)
+
+
+def settings_of(plan: Plan, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a combination changes beside its design and overlays."""
+    spec = plan.spec_at(values)
+    given = {name: value for name, value in values.items() if name == "device"}
+    keys = {word.partition("=")[0] for word in spec.settings}
+    return given | {name: value for name, value in values.items() if name in keys}
+
+
+def title(plan: Plan, values: Mapping[str, Any]) -> str:
+    """What a combination is, in words."""
+    return titled(plan.spec_at(values).design, settings_of(plan, values))
+
+
+def titled(design: str, settings: Mapping[str, Any]) -> str:
+    """A design and values of it in words."""
+    return ", ".join([design, *(f"{key} = {shown(value)}" for key, value in settings.items())])
 
 
 def bound_of(constraint: Constraint, references: Mapping[str, Outcome]) -> float | None:

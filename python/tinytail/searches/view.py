@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -19,8 +18,13 @@ if TYPE_CHECKING:
 ERRORS_MAX = 3
 
 
-def search_view(search: Search, width: int, *, unicode: bool = True) -> RenderableType:
-    """What a search has found, as lines of at most `width` columns."""
+def search_view(
+    search: Search, width: int, *, unicode: bool = True, details: bool = False
+) -> RenderableType:
+    """What a search has found, as lines of at most `width` columns.
+
+    With `details`, each combination that was refuted or left out has a line of its own.
+    """
     from tinytail.comparison.view import verdict_view
 
     parts: list[RenderableType] = []
@@ -35,7 +39,7 @@ def search_view(search: Search, width: int, *, unicode: bool = True) -> Renderab
         f"{each.name}: {each.verdict}" for each in search.references if each.faults or each.is_best
     ]
     stars = findings([cell for each in every for cell in each.figures.values()])
-    for line in [*lines, *_refuted(search.candidates), *stars]:
+    for line in [*lines, *_without_verdict(search, details=details), *stars]:
         parts += wrapped(Text(line), width, indent=2)
     if not search.front and not search.partial:
         line = "No combination is on the front: each has a fault, or a design is as good or better."
@@ -59,6 +63,8 @@ def _head(search: Search) -> list[str]:
     confirmed = f"{len(search.candidates)} confirmed by {runs} of {long}"
     confirmed += f", {search.alike} {alike}" if search.alike else ""
     confirmed += f", {search.waiting} more kept all constraints when tried" * bool(search.waiting)
+    dropped = sum(each.kind == "dropped" for each in search.left_out)
+    confirmed += f", {units.count(dropped)} dropped" * bool(dropped)
     lines = [goals.title, f"{tried}{failed} {short}, {confirmed}" + ", PARTIAL" * search.partial]
     for name, proxy in search.proxies.items():
         lines.append(f"short runs have too few requests for {name} and were judged by {proxy}")
@@ -75,17 +81,37 @@ def _beaten(candidate: Candidate) -> str:
     return "" if candidate.is_best else f"; {candidate.verdict}"
 
 
-def _refuted(candidates: Sequence[Candidate]) -> list[str]:
-    """A line for each sort of fault, with the first combination that has it."""
-    by_fault: dict[str, list[Candidate]] = {}
-    for each in candidates:
-        for fault in each.faults:
-            by_fault.setdefault(fault.partition(":")[0], []).append(each)
-    lines = []
-    for fault, of in by_fault.items():
-        others = f", and {len(of) - 1} more" if len(of) > 1 else ""
-        lines.append(f"refuted by long runs, {fault}: {of[0].title}{others}")
-    return lines
+# Of what was left out, what is said before the reason.
+_LEFT_OUT = {
+    "alike": "left out",
+    "dropped": "dropped after its short run",
+    "failed": "left out",
+    "waiting": "not confirmed",
+}
+
+
+def _without_verdict(search: Search, *, details: bool) -> list[str]:
+    """What is neither on the front nor behind it, each with the first reason."""
+    every = [
+        (f"refuted by long runs, {each.verdict if details else each.faults[0]}", each.title)
+        for each in search.candidates
+        if each.faults
+    ]
+    every += [(f"{_LEFT_OUT[each.kind]}, {each.reason}", each.title) for each in search.left_out]
+    if details:
+        return [f"{title}: {reason}" for reason, title in every]
+    groups: dict[str, list[str]] = {}
+    for reason, name in every:
+        groups.setdefault(_sort(reason), []).append(name)
+    return [
+        f"{reason}: {names[0]}" + (f", and {len(names) - 1} more" if len(names) > 1 else "")
+        for reason, names in groups.items()
+    ]
+
+
+def _sort(reason: str) -> str:
+    """A reason without its numbers and names, which differ from one combination to another."""
+    return reason.partition(":")[0].partition(" as ")[0]
 
 
 def _table(search: Search, every: list[Candidate]) -> Table:

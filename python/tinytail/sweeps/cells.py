@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, stdev
@@ -13,6 +13,7 @@ from tinytail.inputs.libraries import library
 from tinytail.sweeps.axes import Axis
 from tinytail.sweeps.plan import is_of_workload
 from tinytail.sweeps.rows import FIGURES, shown
+from tinytail.verdict.noise import is_chance
 from tinytail.verdict.percentiles import PERCENTILES
 from tinytail.verdict.seeds import student
 
@@ -21,6 +22,8 @@ NAMES = tuple(each.name for each in FIGURES if not each.name.endswith((".low", "
 # Of these figures more is better; of all others less is.
 GREATER = "throughput."
 PANELS_MAX = 24
+# With one of these findings a figure is not that of the design, and may look better than it is.
+DOUBTFUL = ("partial", "borrowed", "saturated")
 # What too few requests lie beyond has no value.
 TOLD = "few_samples"
 
@@ -37,6 +40,7 @@ class Cell:
         runs: How many seeds it is the mean of.
         failed: How many seeds failed.
         findings: Codes of what makes it mean less.
+        points: The points of its seeds.
     """
 
     place: Mapping[str, Any]
@@ -46,6 +50,15 @@ class Cell:
     runs: int
     failed: int
     findings: tuple[str, ...]
+    points: tuple[str, ...] = ()
+
+    def is_less(self, other: Cell) -> bool:
+        """Whether its figure is less than another one by more than chance explains."""
+        if self.mean is None or other.mean is None or self.mean >= other.mean:
+            return False
+        if self.high is None or other.low is None:
+            return True
+        return not is_chance(self.mean, self.high, other.mean, other.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,7 @@ def cells(table: Any, varied: Sequence[Axis], figure: str) -> list[Cell]:
     names = [axis.name for axis in varied]
     ends = [f"{figure}.low", f"{figure}.high"]
     has_ends = all(name in table.column_names for name in ends)
-    columns = [*names, figure, "error", "findings", *(ends if has_ends else ())]
+    columns = [*names, figure, "point", "error", "findings", *(ends if has_ends else ())]
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in table.select(columns).to_pylist():
         groups.setdefault(tuple(key(axis, row[axis.name]) for axis in varied), []).append(row)
@@ -159,7 +172,8 @@ def cell(place: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], figure: st
     codes = (code for row in rows for code in row["findings"] or ())
     findings = dict.fromkeys(code for code in codes if code != TOLD)
     failed = sum(row["error"] is not None for row in rows)
-    return Cell(place, mean, low, high, len(values), failed, tuple(findings))
+    points = tuple(row["point"] for row in rows)
+    return Cell(place, mean, low, high, len(values), failed, tuple(findings), points)
 
 
 def headline(table: Any) -> str:
@@ -305,6 +319,24 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
     return found
 
 
+def distinct(ordered: Sequence[int], is_better: Callable[[int, int], bool]) -> list[int]:
+    """Members of a front each of which is better than each other one in something.
+
+    Of two that differ by chance alone the first stays.
+
+    >>> values = {0: (3360, 81), 1: (3365, 18), 2: (5000, 10)}
+    >>> def is_better(one: int, other: int) -> bool:
+    ...     return any(a + 10 < b for a, b in zip(values[one], values[other]))
+    >>> distinct([0, 1, 2], is_better)
+    [1]
+    """
+    kept: list[int] = []
+    for each in ordered:
+        if all(is_better(each, other) for other in kept):
+            kept = [*(other for other in kept if is_better(other, each)), each]
+    return kept
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     """Combinations among which one may choose: all on the same workload, by two figures.
@@ -313,13 +345,19 @@ class Choices:
         given: The workload, and what else no design decides, where that was varied.
         x: The cells of one figure.
         y: Those of the other one, in the same order.
-        best: The positions of those that no other one is better than.
+        best: The positions of those on the front, in the order of `x`: the front that a search
+            has found; elsewhere those that no other one is better than, by more than chance.
+        refuted: The positions of those that can't be on it: a search has refuted them; elsewhere a
+            finding takes their figures from them.
+        why: What the refuted ones are called.
     """
 
     given: Mapping[str, Any]
     x: tuple[Cell, ...]
     y: tuple[Cell, ...]
     best: tuple[int, ...]
+    refuted: tuple[int, ...] = ()
+    why: str = "in doubt"
 
     @property
     def title(self) -> str:
@@ -332,8 +370,18 @@ class Choices:
         return [(x.mean or 0.0, y.mean or 0.0) for x, y in zip(self.x, self.y, strict=True)]
 
 
-def choices(table: Any, varied: Sequence[Axis], x: str, y: str) -> list[Choices]:
-    """The combinations that have both figures, apart for each workload."""
+def choices(
+    table: Any, varied: Sequence[Axis], x: str, y: str, judged: Mapping[str, str] | None = None
+) -> list[Choices]:
+    """The combinations that have both figures, apart for each workload.
+
+    Args:
+        table: the points.
+        varied: the axes.
+        x: one figure.
+        y: another one.
+        judged: what a search found of points: `front`, `refuted` or `other`.
+    """
     names = [axis.name for axis in varied if is_of_workload(axis.name) and len(axis.values) > 1]
     groups: dict[str, list[tuple[Cell, Cell]]] = {}
     for pair in zip(cells(table, varied, x), cells(table, varied, y), strict=True):
@@ -343,10 +391,35 @@ def choices(table: Any, varied: Sequence[Axis], x: str, y: str) -> list[Choices]
     found = []
     for pairs in groups.values():
         one, other = (tuple(each) for each in zip(*pairs, strict=True))
-        made = Choices({name: one[0].place[name] for name in names}, one, other, ())
-        costs = [(_cost(x, point[0]), _cost(y, point[1])) for point in made.points]
-        found.append(replace(made, best=tuple(front(costs))))
+        given = {name: one[0].place[name] for name in names}
+        found.append(_judged(Choices(given, one, other, ()), x, y, judged or {}))
     return found
+
+
+def _judged(of: Choices, x: str, y: str, judged: Mapping[str, str]) -> Choices:
+    """Choices with their front, and with what can't be on it."""
+    every = range(len(of.x))
+    if judged:
+        known = [{judged.get(point, "other") for point in cell.points} for cell in of.x]
+        best = [at for at in every if known[at] == {"front"}]
+        best.sort(key=lambda at: of.points[at])
+        refuted = tuple(at for at in every if "refuted" in known[at])
+        return replace(of, best=tuple(best), refuted=refuted, why="refuted by the search")
+    refuted = tuple(at for at in every if set(DOUBTFUL) & {*of.x[at].findings, *of.y[at].findings})
+    left = sorted(set(every) - set(refuted))
+    costs = [(_cost(x, of.points[at][0]), _cost(y, of.points[at][1])) for at in left]
+
+    def is_better(one: int, other: int) -> bool:
+        pairs = ((x, of.x[one], of.x[other]), (y, of.y[one], of.y[other]))
+        return any(_is_better(name, mine, its) for name, mine, its in pairs)
+
+    return replace(
+        of, best=tuple(distinct([left[at] for at in front(costs)], is_better)), refuted=refuted
+    )
+
+
+def _is_better(figure: str, one: Cell, other: Cell) -> bool:
+    return other.is_less(one) if figure.startswith(GREATER) else one.is_less(other)
 
 
 def spans_decades(values: Sequence[float]) -> bool:

@@ -403,17 +403,19 @@ class Files:
         parts = 0 if self._parts is None else self._parts.count_rows()
         return int(parts) + len(self._journal)
 
-    def read(self, names: Sequence[str]) -> Any:
-        """Some columns, with all rows.
+    def read(self, names: Sequence[str], points: Sequence[str] | None = None) -> Any:
+        """Return some columns of all rows, or of the rows of some points.
 
         Raises:
             ResultsError: a file cannot be read.
         """
-        journal = self._journal.select(list(names))
+        compute = library("pyarrow.compute", "a sweep")
+        wanted = None if points is None else compute.field("point").isin(list(points))
+        journal = (self._journal if wanted is None else self._journal.filter(wanted)).select(names)
         if self._parts is None:
             return journal
         try:
-            parts = self._parts.to_table(columns=list(names))
+            parts = self._parts.to_table(columns=list(names), filter=wanted)
         except (OSError, self._pa.ArrowInvalid) as error:
             raise ResultsError(f"{self._folder}: {error}") from error
         return self._pa.concat_tables([parts, journal])

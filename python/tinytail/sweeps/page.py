@@ -61,7 +61,7 @@ def html(sweep: Sweep, headline: str, x: str | None = None, by: str | None = Non
         varied=[axis for axis in sweep.axes if len(axis.values) > 1],
         shown=shown,
         points=units.counted(len(sweep), "point"),
-        errors=errors(sweep),
+        errors=[*sweep.notes(), *errors(sweep)],
         parts=parts,
         headline=headline,
         against=AGAINST,
@@ -161,12 +161,13 @@ def _heat(panels: Sequence[Panel], figure: str, seeds: int) -> go.Figure | None:
 
 
 def _front(sweep: Sweep, figure: str) -> go.Figure | None:
-    found = cells.choices(sweep.to_arrow(), sweep.axes, AGAINST, figure)[: cells.PANELS_MAX]
+    found = sweep.choices(AGAINST, figure)[: cells.PANELS_MAX]
     if not found:
         return None
     picture = go.Figure()
     layout = _stacked([_title(choices.given) for choices in found])
     designs = next((axis.values for axis in sweep.axes if axis.name == "design"), (None,))
+    labelled: set[str] = set()
     for number, choices in enumerate(found, 1):
         x_axis, y_axis = page.nth_axis("x", number), page.nth_axis("y", number)
         on_axes = {"xaxis": x_axis, "yaxis": y_axis}
@@ -174,8 +175,9 @@ def _front(sweep: Sweep, figure: str) -> go.Figure | None:
         picture.add_scatter(
             x=[point[0] for point in best],
             y=[point[1] for point in best],
-            mode="lines",
+            mode="lines+markers",
             line={"shape": "hv", "color": "#8c8c8c"},
+            marker={"symbol": "circle-open", "size": 14, "color": "#8c8c8c"},
             name="front",
             legendgroup="front",
             showlegend=number == 1,
@@ -183,24 +185,31 @@ def _front(sweep: Sweep, figure: str) -> go.Figure | None:
             **on_axes,
         )
         for position, design in enumerate(designs):
-            chosen = [
-                (point, cell)
-                for point, cell in zip(choices.points, choices.x, strict=True)
-                if design is None or cell.place["design"] == design
-            ]
             name = "points" if design is None else page.short_name(shown(design))
-            picture.add_scatter(
-                x=[point[0] for point, _ in chosen],
-                y=[point[1] for point, _ in chosen],
-                mode="markers",
-                marker={"color": data.style(position).colour, "size": 8},
-                name=name,
-                legendgroup=name,
-                showlegend=number == 1,
-                text=[_place(cell) for _, cell in chosen],
-                hovertemplate="%{text}<br>%{x:,}, %{y:,.4~g}<extra></extra>",
-                **on_axes,
-            )
+            colour = data.style(position).colour
+            for is_refuted, symbol in ((False, "circle"), (True, "x")):
+                chosen = [
+                    (choices.points[at], cell)
+                    for at, cell in enumerate(choices.x)
+                    if (design is None or cell.place["design"] == design)
+                    and (at in choices.refuted) is is_refuted
+                ]
+                if is_refuted and not chosen:
+                    continue
+                label = f"{name}, {choices.why}" if is_refuted else name
+                picture.add_scatter(
+                    x=[point[0] for point, _ in chosen],
+                    y=[point[1] for point, _ in chosen],
+                    mode="markers",
+                    marker={"color": colour, "size": 8, "symbol": symbol},
+                    name=label,
+                    legendgroup=label,
+                    showlegend=label not in labelled,
+                    text=[_place(cell) for _, cell in chosen],
+                    hovertemplate="%{text}<br>%{x:,}, %{y:,.4~g}<extra></extra>",
+                    **on_axes,
+                )
+                labelled.add(label)
         layout[page.nth_axis("xaxis", number)]["title"] = {"text": _unit(AGAINST)}
         layout[page.nth_axis("yaxis", number)]["title"] = {"text": _unit(figure)}
         if cells.spans_decades([point[1] for point in choices.points]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -23,13 +24,18 @@ if TYPE_CHECKING:
     from tinytail.sweeps.result import Sweep
 
 COLUMNS_MAX = 3
+# Notes below a figure: their size in points, and how many characters an inch has room for.
+NOTE_SIZE, NOTE_CHARACTERS_PER_INCH = 6, 20
 NUMBERS_MAX = 60
 # Inches: a field of a heat map with its number, what stands beside the fields, and the widest map.
 FIELD_WIDTH, HEAT_BESIDE, HEAT_WIDTH_MAX = 0.55, 2.0, 12.0
 
 
-def lines(panels: Sequence[Panel], figure: str) -> Figure:
-    """A figure along an axis, with a line and its interval for each value of another."""
+def lines(panels: Sequence[Panel], figure: str, notes: Sequence[str] = ()) -> Figure:
+    """A figure along an axis, with a line and its interval for each value of another.
+
+    Below stands what is to be known of the axes.
+    """
     picture, axes = _grid(panels)
     with mpl.rc_context(paper.STYLE):
         values = [c.mean for panel in panels for c in panel.cells.values() if c.mean is not None]
@@ -47,7 +53,16 @@ def lines(panels: Sequence[Panel], figure: str) -> Figure:
         by = panels[0].by
         if by is not None and len(by.values) > 1:
             axes[0].legend(title=by.name, frameon=False)
+        _add_notes(picture, notes)
     return picture
+
+
+def _add_notes(picture: Figure, notes: Sequence[str]) -> None:
+    """Puts notes below a figure, in lines that its width has room for."""
+    if notes:
+        columns = int(picture.get_figwidth() * NOTE_CHARACTERS_PER_INCH)
+        said = [line for note in notes for line in wrap(note, columns)]
+        picture.supxlabel("\n".join(said), fontsize=NOTE_SIZE, x=0.0, ha="left")
 
 
 def _lines(panel: Panel) -> Sequence[Any]:
@@ -81,8 +96,8 @@ def _line(axis: Axes, panel: Panel, value: Any, style: data.Style) -> None:
         axis.fill_between(where, low, high, color=style.colour, alpha=0.15, linewidth=0)
 
 
-def heat(panels: Sequence[Panel], figure: str) -> Figure:
-    """A figure by its colour, along two axes.
+def heat(panels: Sequence[Panel], figure: str, notes: Sequence[str] = ()) -> Figure:
+    """A figure by its colour, along two axes, and below what is to be known of these.
 
     Raises:
         UsageError: one axis alone was varied.
@@ -119,6 +134,7 @@ def heat(panels: Sequence[Panel], figure: str) -> Figure:
         assert image is not None
         bar = picture.colorbar(image, ax=list(axes), label=figure, format=_formatter(figure))
         bar.ax.yaxis.set_minor_locator(NullLocator())
+        _add_notes(picture, notes)
     return picture
 
 
@@ -134,12 +150,12 @@ def _numbers(axis: Axes, rows: Sequence[Sequence[float]], norm: Any, figure: str
 
 
 def front(sweep: Sweep, y: str, x: str) -> Figure:
-    """Every combination by two figures, with those that no other one is better than.
+    """Every combination by two figures, with its front, and with a mark at what can't be on it.
 
     Raises:
         UsageError: no point has both figures.
     """
-    found = cells.choices(sweep.to_arrow(), sweep.axes, x, y)
+    found = sweep.choices(x, y)
     if not found:
         raise UsageError(f"no point has both {x} and {y}")
     picture, axes = _grid(found)
@@ -149,30 +165,47 @@ def front(sweep: Sweep, y: str, x: str) -> Figure:
             # Before the formatters, which a new scale replaces.
             axes[0].set_yscale("log")
         names = _designs(sweep.axes)
+        entries: dict[str, Any] = {}
         for choices, axis in zip(found, axes, strict=True):
             for position, name in enumerate(names):
-                chosen = [
-                    point
-                    for point, cell in zip(choices.points, choices.x, strict=True)
-                    if name is None or cell.place["design"] == name
-                ]
-                axis.plot(
-                    [point[0] for point in chosen],
-                    [point[1] for point in chosen],
-                    linestyle="none",
-                    marker="o",
-                    markersize=4,
-                    color=data.style(position).colour,
-                    label=None if name is None else paper.short(name),
-                )
+                for is_refuted, marker in ((False, "o"), (True, "x")):
+                    chosen = [
+                        choices.points[at]
+                        for at, cell in enumerate(choices.x)
+                        if (name is None or cell.place["design"] == name)
+                        and (at in choices.refuted) is is_refuted
+                    ]
+                    if not chosen:
+                        continue
+                    named = "points" if name is None else paper.short(name)
+                    label = f"{named}, {choices.why}" if is_refuted else named
+                    axis.plot(
+                        *zip(*chosen, strict=True),
+                        linestyle="none",
+                        marker=marker,
+                        markersize=4,
+                        color=data.style(position).colour,
+                        label=label,
+                    )
+                    entries.setdefault(label, axis.lines[-1])
             best = [choices.points[position] for position in choices.best]
-            axis.step(*zip(*best, strict=True), where="post", color="#4d4d4d", label="front")
+            if best:
+                [ends] = axis.step(
+                    *zip(*best, strict=True),
+                    where="post",
+                    color="#4d4d4d",
+                    marker="o",
+                    markersize=8,
+                    markerfacecolor="none",
+                    label="front",
+                )
+                entries.setdefault("front", ends)
             axis.set_title(choices.title)
             axis.set_xlabel(x)
             axis.set_ylabel(y)
             axis.xaxis.set_major_formatter(_formatter(x))
             axis.yaxis.set_major_formatter(_formatter(y))
-        axes[0].legend(frameon=False)
+        axes[0].legend(entries.values(), entries.keys(), frameon=False)
     return picture
 
 
@@ -223,10 +256,11 @@ def draw(
     """Names and contents of files: the pictures of a sweep, each as SVG and PDF."""
     drawers: dict[str, Callable[[], Figure]] = {}
     if any(cell.mean is not None for panel in panels for cell in panel.cells.values()):
-        drawers["lines"] = lambda: lines(panels, figure)
+        notes = sweep.notes()
+        drawers["lines"] = lambda: lines(panels, figure, notes)
         if panels[0].by is not None:
-            drawers["heat"] = lambda: heat(panels, figure)
-    if cells.choices(sweep.to_arrow(), sweep.axes, against, figure):
+            drawers["heat"] = lambda: heat(panels, figure, notes)
+    if sweep.choices(against, figure):
         drawers["front"] = lambda: front(sweep, figure, against)
     for name, drawer in drawers.items():
         yield from paper.files(name, drawer)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from tinytail import units
 from tinytail.engine import arguments
 from tinytail.errors import UsageError
 from tinytail.inputs.libraries import library, require
-from tinytail.sweeps import cells
+from tinytail.sweeps import cells, inert, judged
 from tinytail.sweeps.axes import Axis
-from tinytail.sweeps.cells import Cell, Panel
+from tinytail.sweeps.cells import Cell, Choices, Panel
 from tinytail.sweeps.dataset import Definition, Files, Rows, read_definition
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Sweep:
     folder: str | None
     partial: bool
     _table: Rows
+    _judged: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, folder: str, of: Definition, without: Set[str], *, is_kept: bool) -> Sweep:
@@ -129,6 +130,25 @@ class Sweep:
         """
         return cells.cells(self._table, self.axes, cells.check_figure(figure))
 
+    def notes(self) -> list[str]:
+        """Which axes changed nothing, so that all their values gave the same runs, and why."""
+        return inert.notes(self)
+
+    def choices(self, x: str, y: str) -> list[Choices]:
+        """The combinations by two figures with their front, apart for each workload.
+
+        In the folder of a search the front is the one that the search found.
+
+        Args:
+            x: a figure.
+            y: another one.
+
+        Raises:
+            UsageError: there is no such figure.
+        """
+        names = cells.check_figure(x), cells.check_figure(y)
+        return cells.choices(self._table, self.axes, *names, self._judged)
+
     def only(self, where: Mapping[str, Any]) -> Sweep:
         """The points at some values of axes alone.
 
@@ -172,6 +192,7 @@ class Sweep:
             "figure": figure,
             "seeds": self.seeds,
             "partial": self.partial,
+            "notes": self.notes(),
             "cells": [
                 {
                     "place": dict(cell.place),
@@ -229,7 +250,8 @@ class Sweep:
                 raise UsageError("a front has neither x nor by; its axes are the two figures")
             return pictures.front(self, cells.check_figure(figure), cells.check_figure(against))
         shown = self.panels(figure, x=x, by=by)
-        return pictures.lines(shown, figure) if kind == "lines" else pictures.heat(shown, figure)
+        drawer = pictures.lines if kind == "lines" else pictures.heat
+        return drawer(shown, figure, self.notes())
 
     def report(
         self,
@@ -297,4 +319,5 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     definition = read_definition(name)
     files = Files(name, definition.grid.axes)
     names = [each for each in files.schema.names if each != "result"]
-    return Sweep._made(files.read, names, definition, name, ())
+    made = Sweep._made(files.read, names, definition, name, ())
+    return replace(made, _judged=judged.read(name))

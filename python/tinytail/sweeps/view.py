@@ -59,7 +59,7 @@ def sweep_view(
     cut += [units.counted(count - len(panels), "more table")] * (count > len(panels))
     if cut:
         parts += [Text(), *wrapped(Text(f"and {', '.join(cut)}; {_all_of(sweep)}"), width)]
-    notes = [*_findings(sweep), *_adjusted(sweep), *errors(sweep)]
+    notes = [*sweep.notes(), *_findings(sweep), *_adjusted(sweep), *errors(sweep)]
     if notes:
         parts.append(Text())
     for note in notes:

@@ -31,7 +31,16 @@ def compare_within_noise(result: DesignResult, reference: DesignResult, figure: 
         return None
     if value < was:
         (value, one), (was, other) = (was, other), (value, one)
-    return value - was <= math.hypot(value - one.low, other.high - was)
+    return is_chance(was, other.high, value, one.low)
+
+
+def is_chance(less: float, less_high: float, more: float, more_low: float) -> bool:
+    """Whether two figures differ by no more than the sides of their intervals that face each other.
+
+    >>> is_chance(10.0, 13.0, 15.0, 11.0), is_chance(10.0, 11.0, 15.0, 13.0)
+    (True, False)
+    """
+    return more - less <= math.hypot(more - more_low, less_high - less)
 
 
 def margin(result: DesignResult, figure: str) -> str:

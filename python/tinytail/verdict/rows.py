@@ -142,6 +142,14 @@ _PLANE_ROWS = [
         has_ratio=True,
     ),
 ]
+# Reads of pages that hold no data; beyond this share a result has a finding of them.
+UNMAPPED_PERCENT = 1.0
+_UNMAPPED_ROW = _Row(
+    "reads without data",
+    lambda result: result.unmapped_read_percent,
+    units.percent,
+    has_ratio=False,
+)
 _ROWS = [
     *_latency_rows("read"),
     *_latency_rows("write"),
@@ -197,6 +205,7 @@ _ROWS = [
         lambda percent: units.signed(percent, units.percent),
         has_ratio=False,
     ),
+    _UNMAPPED_ROW,
     _Row("GCs", lambda result: result.gc_count, units.count, has_ratio=False, name="gc_count"),
     _Row(
         "requests/CPU-second",
@@ -211,13 +220,21 @@ def _rows(results: Sequence[DesignResult]) -> list[_Row]:
     """The rows that a table of these results has.
 
     Those of bursts only where there are bursts, those of waits in the host only where a bound may
-    cause them, those of planes only where dies have several.
+    cause them, those of planes only where dies have several, that of reads without data only where
+    a result has enough of them.
     """
     rows = _BURST_ROWS + _ROWS if any(result.bursts for result in results) else _ROWS
+    if not any(map(meets_unmapped, results)):
+        rows = [row for row in rows if row is not _UNMAPPED_ROW]
     rows = rows + _host_wait_rows() if any(result.host_waits for result in results) else rows
     utilized = [result.plane_utilization_during_gc_percent for result in results]
     several = any(percent is not None and percent < ALL_PLANES for percent in utilized)
     return rows + _PLANE_ROWS if several else rows
+
+
+def meets_unmapped(result: DesignResult) -> bool:
+    """Whether so many of its reads met pages without data that it is to be known."""
+    return result.unmapped_read_percent > UNMAPPED_PERCENT
 
 
 def facts(comparison: Comparison) -> list[tuple[str, str]]:

@@ -36,7 +36,7 @@ _SAID_BY_SENTENCES = {"partial", "worse", "within_noise"}
 _ADJUSTED = "adjusted"
 _ORDER = (*get_args(FindingCode), _ADJUSTED)
 # Up to this rank a finding takes so much from the answer that it is never left out.
-_LAST_DECISIVE = "no_gc"
+_LAST_DECISIVE = "unmapped_reads"
 # What a result is told as whose design has no GC, or one that takes no time.
 _BOUNDS = {"never": "a bound: no GC", "ideal": "a bound: no GC time"}
 # From here on a difference of erases or of the slowest request of the other kind is a cost.

@@ -17,15 +17,16 @@ WHY_PARITY = (
 WHY_LAYOUT = "designs start from different states: they lay the same data out differently"
 
 
-def common(states: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The values on which all states agree; None if there are no states.
+def common(states: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    """The values on which all states agree; None if no run reached its state.
 
     >>> common([{"name": "aged", "live_percent": 85}, {"name": "aged", "live_percent": 64}])
     {'name': 'aged'}
     """
-    if not states:
+    reached = [state for state in states if state is not None]
+    if not reached:
         return None
-    first, *others = states
+    first, *others = reached
     return {
         key: value
         for key, value in first.items()
@@ -53,12 +54,15 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
 def _groups(results: Sequence[DesignResult]) -> list[tuple[Mapping[str, Any], list[str]]]:
     groups: list[tuple[Mapping[str, Any], list[str]]] = []
     for result in results:
+        own = result.document["state"]
+        if own is None:
+            continue
         for state, designs in groups:
-            if state == result.document["state"]:
+            if state == own:
                 designs.append(result.design)
                 break
         else:
-            groups.append((result.document["state"], [result.design]))
+            groups.append((own, [result.design]))
     return groups
 
 

@@ -172,6 +172,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "events": 762_258,
         "simulated_seconds": 300.0,
         "unmapped_read_pages": 0,
+        "unmapped_read_percent": 0.0,
         "verified_page_reads": None,
         "partial": False,
         "stuck": None,

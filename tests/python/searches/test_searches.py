@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,71 @@ def stupid_front(rows: list[dict[str, Any]]) -> list[tuple[float, float]]:
     )
 
 
+def is_better(one: tinytail.Candidate, other: tinytail.Candidate) -> bool:
+    """Whether one has a figure that is less by more than both intervals explain."""
+
+    def difference(name: str) -> float:
+        mine, its = one.figures[name], other.figures[name]
+        assert mine.mean is not None
+        assert its.mean is not None
+        sides = ((mine.high or mine.mean) - mine.mean, its.mean - (its.low or its.mean))
+        return its.mean - mine.mean - math.hypot(*sides)
+
+    return any(difference(name) > 0 for name in FIGURES)
+
+
+def combination(design: str, settings: Mapping[str, Any]) -> str:
+    return f"{design} {sorted(settings.items())}"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"trials": 100, "confirm": 1},
+        {"trials": 100, "confirm": 2, "constraints": ["erases <= 1.05 of base"]},
+        {"trials": 7, "confirm": 1, "least": ["erases"], "constraints": ["read.p99_us <= 9000"]},
+        {"axes": {"gc.write_points": [1, 2]}, "workload": "randread-qd1", "confirm": 2},
+    ],
+)
+def test_each_combination_that_was_tried_is_in_one_list_with_a_reason(
+    changed: dict[str, Any], tmp_path: Path
+) -> None:
+    found = search(**changed, out=tmp_path / "s")
+    named = [combination(each.design, each.settings) for each in found.candidates]
+    named += [combination(each.design, each.settings) for each in found.left_out]
+    assert len(named) == len(set(named)) == found.tried
+    assert all(each.verdict for each in found.candidates)
+    assert all(each.reason for each in found.left_out)
+    document = found.to_dict()
+    listed = [*document["candidates"], *document["left_out"]]
+    assert len(listed) - len(found.references) == found.tried
+    assert all(each.get("verdict") or each.get("reason") for each in listed)
+    details = found.table(2000, details=True)
+    for title in [each.title for each in found.candidates] + [
+        each.title for each in found.left_out
+    ]:
+        own = rf"(?m)(?:^|: ) *{re.escape(title)}(?:$|[:;])"
+        assert len(re.findall(own, details)) == 1, (title, details)
+
+
+def test_the_best_trials_have_long_runs_whatever_makes_their_short_ones_doubtful() -> None:
+    found = search(trials=100, confirm=1, requests=20_000, requests_short=20_000)
+    trials = [(each.short, each.title) for each in found.candidates]
+    trials += [(each.short, each.title) for each in found.left_out if each.kind != "alike"]
+    ranked = sorted(
+        (short["read.p99_us"] or math.inf, title) for short, title in trials if short is not None
+    )
+    judged = {each.title for each in found.candidates}
+    alike = {each.title for each in found.left_out if each.kind == "alike"}
+    best = [title for _, title in ranked[:3]]
+    assert all(title in judged | alike for title in best), (best, judged)
+    # The short runs of plane-preemptible GC borrow, and are the best.
+    assert all("plane-preemptible" in title for title in best)
+    refuted = [each for each in found.candidates if each.title in best]
+    assert all("it lived on pages that were erased before" in each.verdict for each in refuted)
+    assert "refuted by long runs, it lived on pages that were erased before" in found.table(200)
+
+
 def test_where_all_are_tried_the_front_is_that_of_a_sweep() -> None:
     found = search(least=FIGURES, trials=100, confirm=100)
     assert (found.tried, found.combinations, found.failed, found.refused) == (12, 12, 0, 0)
@@ -76,7 +142,15 @@ def test_where_all_are_tried_the_front_is_that_of_a_sweep() -> None:
     assert len(kept) < len(rows), "none borrows: the test says nothing"
     front = [*found.front, *(each for each in found.references if each.is_best)]
     cells = [tuple(each.figures[name].mean for name in FIGURES) for each in front]
-    assert sorted(set(cells)) == sorted(set(stupid_front(kept)))
+    best = stupid_front(kept)
+    assert set(cells) <= set(best)
+    # Each is better than each other one by more than chance, and none is left out without cause.
+    every = [*found.candidates, *found.references]
+    for one in front:
+        assert all(is_better(one, other) for other in front if other is not one)
+    for each in every:
+        if tuple(each.figures[name].mean for name in FIGURES) in best and each not in front:
+            assert any(not is_better(each, other) for other in front)
     [reference] = found.references
     assert reference.figures["erases"].mean == sum(row["erases"] for row in base) / 2
 
@@ -459,6 +533,41 @@ def test_another_sweep_in_the_way_is_refused(tmp_path: Path) -> None:
     search(out=tmp_path / "s", trials=1, confirm=1)
     with pytest.raises(UsageError, match="holds another sweep"):
         search(out=tmp_path / "s", workload="zipf")
+
+
+def drawn_points(line: Any) -> list[tuple[float, float]]:
+    return sorted(zip(*line.get_data(), strict=True))
+
+
+def test_the_front_of_a_picture_of_the_dataset_is_that_of_the_search(tmp_path: Path) -> None:
+    found = search(least=FIGURES, trials=100, confirm=100, out=tmp_path / "s")
+    assert any(each.faults for each in found.candidates), "none is refuted: the test says nothing"
+    dataset = tinytail.read_sweep(tmp_path / "s")
+    [choices] = dataset.choices("erases", "read.p99_us")
+
+    def points(chosen: Sequence[tinytail.Candidate]) -> list[tuple[Any, Any]]:
+        return sorted(
+            (each.figures["erases"].mean, each.figures["read.p99_us"].mean) for each in chosen
+        )
+
+    assert sorted(choices.points[at] for at in choices.best) == points(found.front)
+    refuted = [each for each in found.candidates if each.faults]
+    assert sorted(choices.points[at] for at in choices.refuted) == points(refuted)
+    [axes] = dataset.plot("front", "read.p99_us").axes
+    drawn = {str(line.get_label()): line for line in axes.lines}
+    assert drawn_points(drawn["front"]) == points(found.front)
+    [crosses] = [line for name, line in drawn.items() if "refuted by the search" in name]
+    assert crosses.get_marker() == "x"
+    assert drawn_points(crosses) == points(refuted)
+    legend = axes.get_legend()
+    assert legend is not None
+    assert any("refuted by the search" in text.get_text() for text in legend.get_texts())
+    dataset.report(tmp_path / "page.html", "read.p99_us")
+    assert "refuted by the search" in (tmp_path / "page.html").read_text()
+    damaged = tmp_path / "s" / "front.json"
+    damaged.write_text(damaged.read_text().replace("refuted", "front", 1))
+    with pytest.raises(tinytail.ResultsError, match=r"front\.json is damaged"):
+        tinytail.read_sweep(tmp_path / "s")
 
 
 def test_the_picture_has_what_was_found() -> None:

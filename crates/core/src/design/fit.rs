@@ -76,7 +76,8 @@ impl Design {
     /// The second half: thresholds of GC, and the gate before it. The workload maps so many pages, if these are more than the
     /// starting state says.
     pub fn fit_gc(&mut self, device: &Device, mapped_pages: u64) -> Vec<Adjustment> {
-        self.start.live_pages = mapped_pages;
+        // An empty drive is filled by what is written to it.
+        self.start.live_pages = if device.starts_empty() { device.logical_pages() } else { mapped_pages };
         let mut adjusted = Vec::new();
         // Thresholds that somebody wrote for this run are what is asked about, and stay as they are.
         if self.users_threshold().is_some() || self.place.prepare(device).is_err() {

@@ -207,7 +207,10 @@ impl Device {
             faults.push(Fault::new("state", "round_percent", found).with("state", "ageing"));
         }
         if s.live_percent == 0 && s.ageing != AgeingMethod::Overwrite {
-            faults.push(Fault::new("state", "live_percent", "is 0; a drive without live pages has no steady state"));
+            faults.push(
+                Fault::new("state", "live_percent", "is 0; an empty drive has no steady state, and starts with ageing = \"overwrite\"")
+                    .with("state", "ageing"),
+            );
         }
     }
 }

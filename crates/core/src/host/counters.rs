@@ -9,6 +9,8 @@ counters! {
     /// Completed requests.
     completed,
     /// Page reads of pages that are not mapped.
+    unmapped_read_pages,
+    /// Reads that met a page which is not mapped.
     unmapped_reads,
     /// Requests that took longer than `deadline_us`, where the order has deadlines.
     deadlines_missed => "order/*: deadlines missed",

@@ -48,8 +48,9 @@ impl<O: Observer> Drive<O> {
     }
 
     fn accept_read(&mut self, request: u32, command: &Command) {
-        // Pages in RAM cross the link like those of the flash. Of unmapped pages there is nothing to be carried.
+        // What needs no flash is answered from RAM and crosses the link: buffered pages, and the zeroes of unmapped ones.
         let mut from_ram = false;
+        let mut meets_unmapped = false;
         let mut ram_link_ns = 0;
         let mut first_op = NONE;
         let mut last_op = NONE;
@@ -62,10 +63,8 @@ impl<O: Observer> Drive<O> {
             let in_ram = buffered.map_or(0, |(_, present)| present & mask);
             let ppn = if in_ram == mask || raid.is_trimmed(lpn) { NONE } else { ftl.tables.lookup(lpn) };
             if ppn == NONE {
-                if in_ram != 0 {
-                    from_ram = true;
-                    ram_link_ns += link_ns(&self.flash.device, count.into());
-                }
+                from_ram = true;
+                ram_link_ns += link_ns(&self.flash.device, count.into());
                 let (first, count) = (first.into(), count.into());
                 if let Some((entry, _)) = buffered.filter(|_| in_ram == mask) {
                     raid.buffer.counters.hits += 1;
@@ -73,7 +72,8 @@ impl<O: Observer> Drive<O> {
                         oracle.check_buffer(entry, lpn, raid.buffer.entry(entry).dirty, first, count);
                     }
                 } else {
-                    host.counters.unmapped_reads += 1;
+                    meets_unmapped = true;
+                    host.counters.unmapped_read_pages += 1;
                     if let Some(oracle) = oracle {
                         oracle.check_unmapped(lpn, first, count, in_ram);
                     }
@@ -97,14 +97,13 @@ impl<O: Observer> Drive<O> {
             last_op = op;
             reads += 1;
         }
+        host.counters.unmapped_reads += u64::from(meets_unmapped);
         let state = &mut host.requests[request as usize];
         // Without link, pages in RAM are there before any of the flash.
         let ram_is_part = from_ram && (host.path.has_link || reads == 0);
         (state.pending, state.ram_link_ns) = (reads + u32::from(ram_is_part), ram_link_ns);
         if ram_is_part {
             self.serve_from_ram(request);
-        } else if reads == 0 {
-            return self.complete(request, None);
         }
         if behind_gc { self.plan_reads(request, first_op) } else { self.enqueue_all(first_op) }
     }

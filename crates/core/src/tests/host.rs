@@ -5,6 +5,7 @@ use crate::attribution::parts::FOR_BUFFER;
 use crate::ids::BlockGroup;
 use crate::observe::{BUFFER, BUFFER_FULL, LINK, LINK_WAIT, OVERHEAD, OVERHEAD_WAIT};
 use crate::techniques::pairing::superpage::{GcPrograms, SuperpagePrograms};
+use crate::units::SECTOR_BYTES;
 
 fn trim(first: Lpn, pages: u32) -> Command {
     Command { kind: CommandKind::Trim, sector: u64::from(first) * 8, sectors: pages * 8, critical: false }
@@ -124,25 +125,57 @@ fn the_data_of_a_read_cross_the_link_after_they_left_the_flash() {
 }
 
 #[test]
-fn pages_in_ram_cross_the_link_as_well_and_pages_of_zeroes_do_not() {
+fn pages_in_ram_and_pages_of_zeroes_cross_the_link_as_well() {
     let mut drive = drive(&linked(8), no_gc());
     let id = drive.at(0, pages(CommandKind::Write, 0, 1));
     drive.expect_completion(id, 403);
-    let id = drive.at(1000, pages(CommandKind::Read, 0, 2));
-    drive.expect_completion(id, 1000 + 3 + 400);
-    let attribution = drive.attribution_of(id);
-    assert_eq!((attribution.get(BUFFER), attribution.get(LINK_WAIT), attribution.get(LINK)), (3, 0, 400));
-    let id = drive.at(1500, pages(CommandKind::Read, 5, 2));
-    assert_eq!((drive.finished_at(id), drive.counters().host.unmapped_reads), (Some(1500), 3));
-    // One page from RAM, ready at 2003, and one from the flash, ready at 2111, which waits until 2403.
-    drive.map_functionally([3]);
-    let id = drive.at(1900, write(2));
-    drive.advance(2500);
+    // A buffered page and an unmapped one; then two unmapped ones.
+    for (at, first, counted) in [(1000, 0, (1, 1)), (2000, 5, (2, 3))] {
+        let id = drive.at(at, pages(CommandKind::Read, first, 2));
+        drive.expect_completion(id, at + 3 + 800);
+        let attribution = drive.attribution_of(id);
+        assert_eq!((attribution.get(BUFFER), attribution.get(LINK_WAIT), attribution.get(LINK)), (3, 0, 800));
+        assert_eq!((drive.counters().host.unmapped_reads, drive.counters().host.unmapped_read_pages), counted);
+    }
+    // One page from RAM, ready at 5003, and one from the flash, ready at 5111, which waits until 5403. An unmapped page does the same.
+    drive.map_functionally([3, 8]);
+    let id = drive.at(3900, write(2));
+    drive.advance(4500);
     assert!(drive.finished_at(id).is_some());
-    let id = drive.at(3000, pages(CommandKind::Read, 2, 2));
-    drive.expect_completion(id, 3403 + 400);
-    let attribution = drive.attribution_of(id);
-    assert_eq!((attribution.get(ARRAY), attribution.get(LINK_WAIT), attribution.get(LINK)), (10, 292, 400));
+    for (at, first) in [(5000, 2), (7000, 7)] {
+        let id = drive.at(at, pages(CommandKind::Read, first, 2));
+        drive.expect_completion(id, at + 403 + 400);
+        let attribution = drive.attribution_of(id);
+        assert_eq!((attribution.get(ARRAY), attribution.get(LINK_WAIT), attribution.get(LINK)), (10, 292, 400));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 8))]
+    /// Whether the flash, the buffer or no page at all has the data of a read.
+    #[test]
+    fn no_read_is_faster_than_the_way_to_ram_and_back(
+        (overhead_ns, ram_ns, link, buffer_pages) in (0u64..60, 0u64..10, proptest::option::of(1000u32..20_000), 0u32..9),
+        commands in proptest::collection::vec((0u64..300, 0u8..4, 0u64..100, 1u32..30), 40..80),
+    ) {
+        let mut device = buffered(buffer_pages);
+        (device.host.overhead_ns, device.timing.ram_ns, device.host.link_mb_per_s) = (overhead_ns, ram_ns, link);
+        let mut drive = drive(&device, no_gc());
+        drive.map_functionally((0..16).step_by(3));
+        let mut now = 0;
+        for (pause, kind, sector, sectors) in commands {
+            now += pause;
+            let kind = [CommandKind::Read, CommandKind::Read, CommandKind::Write, CommandKind::Trim][usize::from(kind)];
+            drive.at(now, Command { kind, sector, sectors, critical: false });
+        }
+        drive.run();
+        prop_assert_eq!(drive.mismatch(), None);
+        prop_assert!(drive.counters().host.unmapped_reads > 0);
+        for (completion, _) in drive.observer().0.iter().filter(|(completion, _)| completion.kind == CommandKind::Read) {
+            let least = overhead_ns + ram_ns + device.host.link_ns(u64::from(completion.sectors * SECTOR_BYTES));
+            prop_assert!(completion.completed - completion.arrived >= least, "a read took less than {}: {:?}", least, completion);
+        }
+    }
 }
 
 #[test]
@@ -302,7 +335,7 @@ fn a_queue_with_a_larger_weight_gets_its_command_in_before_those_that_came_first
 }
 
 #[test]
-fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
+fn a_trim_unmaps_whole_pages_and_they_read_as_zeroes_both_in_ram_time() {
     let mut drive = drive(&tiny_device(), no_gc());
     drive.map_functionally(0..4);
     let blocks = drive.up.ftl.tables.valid_pages(BlockGroup(0)) + drive.up.ftl.tables.valid_pages(BlockGroup(8));
@@ -316,7 +349,7 @@ fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
     assert_eq!(drive.up.ftl.tables.valid_pages(BlockGroup(0)) + drive.up.ftl.tables.valid_pages(BlockGroup(8)), blocks - 2);
     let zeroes = drive.at(200, pages(CommandKind::Read, 1, 2));
     let kept = drive.at(200, read(3));
-    assert_eq!(drive.finished_at(zeroes), Some(200));
+    drive.expect_completion(zeroes, 203);
     drive.expect_completion(kept, 311);
     let small = drive.at(400, Command { kind: CommandKind::Trim, sector: 1, sectors: 6, critical: false });
     drive.expect_completion(small, 403);

@@ -494,7 +494,7 @@ fn a_page_that_was_given_up_reads_as_zeroes_and_its_stripe_stays_whole() {
     let trim = |lpn: Lpn| Command { kind: CommandKind::Trim, sector: u64::from(lpn) * 8, sectors: 8, critical: false };
     drive.at(50, trim(4));
     let zeroes = drive.at(60, read(4));
-    drive.expect_completion(zeroes, 60);
+    drive.expect_completion(zeroes, 63);
     let id = drive.at(100, read(3));
     drive.expect_completion(id, 100 + READ_NS + XOR_NS);
     // A part of it is written again: the rest is zeroes, not what it was.

@@ -25,6 +25,8 @@ pub struct MeasuredNote {
     pub write: LatencySummary,
     /// Reads and writes whose latencies the trace does not hold.
     pub missing: u64,
+    /// Reads and writes whose latencies are 0 in the trace. They count as latencies of 0, and a percentile of 0 has no ratio.
+    pub zeros: u64,
     /// Percentiles of the run divided by those measured.
     pub ratio: MeasuredRatios,
     /// Where the latencies that were measured lie.
@@ -72,6 +74,7 @@ impl PercentileRatios {
 struct Taken {
     latencies: [Histogram; 2],
     missing: u64,
+    zeros: u64,
 }
 
 impl Taken {
@@ -82,7 +85,10 @@ impl Taken {
             CommandKind::Trim => return,
         };
         match arrival.latency_ns {
-            Some(latency_ns) => self.latencies[kind].record(latency_ns),
+            Some(latency_ns) => {
+                self.zeros += u64::from(latency_ns == 0);
+                self.latencies[kind].record(latency_ns);
+            }
             None => self.missing += 1,
         }
     }
@@ -143,6 +149,13 @@ impl Recorder {
                 counted(found + taken.missing, "request")
             ));
         }
+        if taken.zeros > 0 {
+            caveats.push(format!(
+                "{} of {} are 0 in the trace, as where its clock is coarse or nothing was measured: a percentile of 0 has no ratio",
+                grouped(taken.zeros),
+                counted(found, "measured latency")
+            ));
+        }
         Some(MeasuredNote {
             scope,
             same_drive,
@@ -151,6 +164,7 @@ impl Recorder {
             write: measured_write,
             distribution: Distribution::new(&taken.latencies[0], &taken.latencies[1]),
             missing: taken.missing,
+            zeros: taken.zeros,
             caveats,
         })
     }

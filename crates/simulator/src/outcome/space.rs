@@ -18,44 +18,89 @@ pub struct ErasedNote {
     /// Drift in percent of the pages that were programmed for the host; `None` if there were none.
     #[schemars(range(min = -1e9))]
     pub drift_percent: Option<f64>,
-    /// For how many seconds after the end a drift below 0 could go on before writes stall: until GC is urgent, and comes before them.
-    /// Where warming up took erased pages faster, it goes on as that did: the measured part writes the pages of a trace again, and
-    /// finds emptier blocks than other writes would. `None` if drift is not below 0.
+    /// For how many seconds after the end the erased pages of the plane with the fewest could fall on, until GC is urgent there and
+    /// comes before writes. Only of a run that borrowed space, took erased pages to its end as fast as before, and lasted at least as
+    /// long as that; `None` of others.
     pub stall_seconds: Option<f64>,
 }
 
-/// Erased pages of a drive, those of GC's reserve included.
-pub(crate) fn erased_pages<O: Observer>(drive: &Drive<O>) -> u64 {
-    let (tables, planes) = (drive.view().tables(), drive.view().geometry().planes());
-    (0..planes).map(|plane| u64::from(tables.free_pages(plane))).sum()
+/// Erased pages, those of GC's reserve included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ErasedPages {
+    /// Of the whole drive.
+    pub all: u64,
+    /// Of the plane that has the fewest.
+    pub fewest: u32,
+}
+
+impl ErasedPages {
+    /// Those of a drive now.
+    pub fn of<O: Observer>(drive: &Drive<O>) -> Self {
+        let (tables, planes) = (drive.view().tables(), drive.view().geometry().planes());
+        let of_planes = (0..planes).map(|plane| tables.free_pages(plane));
+        Self { all: of_planes.clone().map(u64::from).sum(), fewest: of_planes.min().unwrap_or(0) }
+    }
 }
 
 impl ErasedNote {
-    /// `kept_pages` are those that writes no longer get before GC has freed others, `seconds` the length of the measured part.
-    pub(super) fn new(start_pages: u64, end_pages: u64, host_pages: u64, kept_pages: u64, seconds: f64) -> Self {
+    pub(super) fn new(start_pages: u64, end_pages: u64, host_pages: u64) -> Self {
         let drift_pages = end_pages as i64 - start_pages as i64;
-        let stall = || Decline { pages: drift_pages.unsigned_abs(), seconds }.seconds_for(end_pages.saturating_sub(kept_pages));
         Self {
             start_pages,
             end_pages,
             drift_pages,
             drift_percent: (host_pages > 0).then(|| drift_pages as f64 * 100.0 / host_pages as f64),
-            stall_seconds: (drift_pages < 0).then(stall),
+            stall_seconds: None,
         }
     }
 }
 
-/// Erased pages that were taken in a time.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Decline {
-    pub pages: u64,
+/// A run lives on erased pages, or frees them for others, if it does so by this share of the pages programmed for the host.
+pub(super) const DRIFT_SHARE: f64 = 0.05;
+/// What takes less than this share of its part of all the erased pages taken has become level.
+const LEVEL_SHARE: f64 = 0.25;
+/// What takes more than this share of its part has not become slower.
+const STEADY_SHARE: f64 = 0.8;
+
+/// How the erased pages fell while a run was measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fall {
+    /// How long the measured part lasted.
     pub seconds: f64,
+    /// Erased pages that it took; below 0 if there were more at its end.
+    pub taken_pages: i64,
+    /// Those that its last third took.
+    pub last_third_pages: i64,
+    /// Pages that were programmed for the host in the last third.
+    pub last_third_host_pages: u64,
+    /// Erased pages of the plane that had the fewest when it began.
+    pub fewest_then: u32,
+    /// The same when it ended.
+    pub fewest_now: u32,
+    /// Erased pages of a plane at which GC comes before writes.
+    pub kept_pages: u32,
 }
 
-impl Decline {
-    /// How long it takes so many pages.
-    pub fn seconds_for(self, pages: u64) -> f64 {
-        pages as f64 * self.seconds / self.pages as f64
+impl Fall {
+    /// Whether the last third took erased pages still, and not only what came before.
+    pub fn goes_on(self) -> bool {
+        let last_third = self.last_third_pages as f64;
+        last_third > DRIFT_SHARE * self.last_third_host_pages as f64 && last_third > LEVEL_SHARE / 3.0 * self.taken_pages as f64
+    }
+
+    /// In how many seconds GC is urgent in the plane with the fewest erased pages. `None` where that is not known: a fall that becomes
+    /// slower may end, one of less than a GC frees may be chance, and none is known to go on for longer than it was seen.
+    pub fn stall_seconds(self, gain_pages: f64) -> Option<f64> {
+        if !self.goes_on() {
+            return None;
+        }
+        let left = f64::from(self.fewest_now.saturating_sub(self.kept_pages));
+        if left == 0.0 {
+            return Some(0.0);
+        }
+        let fell = f64::from(self.fewest_then) - f64::from(self.fewest_now);
+        let is_steady = self.last_third_pages as f64 >= STEADY_SHARE / 3.0 * self.taken_pages as f64;
+        (is_steady && fell > gain_pages && left <= fell).then(|| left * self.seconds / fell)
     }
 }
 
@@ -65,13 +110,49 @@ mod tests {
 
     #[test]
     fn drift_is_what_gc_freed_less_than_was_used() {
-        // 300 of 1000 pages of the host went to pages that were erased before, in 10 s; below 80 of the 200 that are left GC is urgent.
-        let lived = ErasedNote::new(500, 200, 1000, 80, 10.0);
-        assert_eq!((lived.drift_pages, lived.drift_percent, lived.stall_seconds), (-300, Some(-30.0), Some(4.0)));
-        let repaid = ErasedNote::new(200, 500, 1000, 80, 10.0);
-        assert_eq!((repaid.drift_pages, repaid.drift_percent, repaid.stall_seconds), (300, Some(30.0), None));
-        let idle = ErasedNote::new(200, 200, 0, 80, 10.0);
-        assert_eq!((idle.drift_pages, idle.drift_percent, idle.stall_seconds), (0, None, None));
-        assert_eq!(ErasedNote::new(500, 70, 1000, 80, 10.0).stall_seconds, Some(0.0), "GC is urgent");
+        for (start, end, host, drift, percent) in
+            [(500, 200, 1000, -300, Some(-30.0)), (200, 500, 1000, 300, Some(30.0)), (200, 200, 0, 0, None)]
+        {
+            let note = ErasedNote::new(start, end, host);
+            assert_eq!((note.drift_pages, note.drift_percent), (drift, percent));
+        }
+    }
+
+    /// A fall of 90 pages of each of ten planes in 10 s, with 60 more until GC is urgent.
+    fn steady() -> Fall {
+        Fall {
+            seconds: 10.0,
+            taken_pages: 900,
+            last_third_pages: 300,
+            last_third_host_pages: 1000,
+            fewest_then: 200,
+            fewest_now: 110,
+            kept_pages: 50,
+        }
+    }
+
+    #[test]
+    fn a_fall_goes_on_if_the_last_third_has_a_quarter_of_its_part_and_a_twentieth_of_what_was_programmed() {
+        let with = |last_third_pages, last_third_host_pages| Fall { last_third_pages, last_third_host_pages, ..steady() }.goes_on();
+        assert_eq!((with(76, 1000), with(75, 1000)), (true, false));
+        assert_eq!((with(300, 5999), with(300, 6000)), (true, false));
+        assert!(!with(-300, 1000));
+    }
+
+    #[test]
+    fn a_stall_is_foretold_of_a_steady_fall_and_no_farther_than_it_was_seen() {
+        assert_eq!(steady().stall_seconds(45.0), Some(60.0 * 10.0 / 90.0));
+        let with = |change: fn(&mut Fall)| {
+            let mut fall = steady();
+            change(&mut fall);
+            fall.stall_seconds(45.0)
+        };
+        assert_eq!(with(|fall| fall.last_third_pages = 240), steady().stall_seconds(45.0));
+        assert_eq!(with(|fall| fall.last_third_pages = 239), None, "it becomes slower");
+        assert_eq!(with(|fall| fall.kept_pages = 20), Some(10.0));
+        assert_eq!(with(|fall| fall.kept_pages = 19), None, "that is farther than it was seen");
+        assert_eq!(with(|fall| fall.fewest_then = 155), None, "chance");
+        assert_eq!(with(|fall| fall.kept_pages = 110), Some(0.0), "GC is urgent");
+        assert_eq!(with(|fall| (fall.kept_pages, fall.last_third_pages) = (110, 0)), None, "it is level");
     }
 }
