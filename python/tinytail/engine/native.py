@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,19 @@ def identity() -> str:
         return version()
     with Path(module).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@cache
+def sources() -> str:
+    """Return a digest of the Python files of this package, which `identity` does not cover."""
+    import hashlib
+
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package)}\n".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def describe_trace(

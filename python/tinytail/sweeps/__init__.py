@@ -84,6 +84,7 @@ def sweep(
         UsageError: arguments of the wrong type, out of range, or contradicting each other; an
             unknown axis; a folder that holds something else; a library is missing.
         ConfigError, WorkloadError: no combination can run.
+        RunError: the cluster does not answer, lacks something, or has gone. What has ended stays.
         OutputError: the dataset cannot be written. What it has stays.
         Interrupted: Ctrl-C; holds the points that have ended.
     """

@@ -9,6 +9,7 @@ has them. What a worker had when it dies is given to others.
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import socket
 import tempfile
@@ -19,13 +20,14 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from tinytail import units
 from tinytail.engine import cache, native
 from tinytail.engine.jobs import REPORT_SECONDS, ProgressCallback
 from tinytail.engine.options import RunSpec
-from tinytail.errors import UsageError
+from tinytail.errors import RunError, UsageError
 from tinytail.files import whole
 from tinytail.inputs import tables
 from tinytail.inputs.libraries import library
@@ -46,6 +48,10 @@ SHARE_MAX = 256
 SPARE = 4
 CONNECT_SECONDS = 10
 LOOK_SECONDS = 1.0
+# So long a nanny may take to start a worker again.
+RESTART_SECONDS = 60
+# So long a connection may take to be closed.
+CLOSE_SECONDS = 5
 # So long a worker without points waits for the first one of a starting state, by which it is aged.
 AGEING_SECONDS = 60
 # A point that so many workers died of, when they had no other, has failed.
@@ -79,6 +85,12 @@ class _Worker:
     running: dict[str, tuple[Future, list[Point]]] = field(default_factory=dict)
     # Where it keeps aged drives; workers of one machine keep them in one place.
     place: str = ""
+    # The address of the process that starts it again if it dies.
+    nanny: str | None = None
+
+
+class _GoneError(Exception):
+    """The scheduler has gone."""
 
 
 def run_on_cluster(
@@ -90,26 +102,22 @@ def run_on_cluster(
     progress: ProgressCallback | None,
     say: Callable[[str], None],
 ) -> bool:
-    """Runs points on the workers of a cluster, those that join meanwhile as well.
+    """Run points on the workers of a cluster, those that join meanwhile as well.
 
     Returns:
         Whether it came to its end without Ctrl-C.
 
     Raises:
-        UsageError: no scheduler answers; a worker lacks this tinytail, a file or the memory.
+        UsageError: a policy that no worker can have, or no worker with the memory for a point.
+        RunError: no scheduler answers, or it goes; all workers go, or one lacks this tinytail or a
+            file.
         TinytailError: what `keep` raised.
     """
     distributed = library("distributed", "a cluster")
     with ExitStack() as stack:
         if isinstance(cluster, str):
-            try:
-                client = distributed.Client(cluster, timeout=CONNECT_SECONDS)
-            except (OSError, ValueError, TypeError) as error:
-                raise UsageError(
-                    f"no scheduler of Dask answers at {cluster} ({error}); to start one: "
-                    "dask scheduler, and beside it dask worker ADDRESS"
-                ) from error
-            stack.enter_context(client)
+            client = _connect(distributed, cluster)
+            stack.callback(_disconnect, client)
         else:
             client = cluster
         feed = _Feed(points, client, plan, keep, tally, say)
@@ -117,9 +125,67 @@ def run_on_cluster(
             feed.run(progress)
         except KeyboardInterrupt:
             return False
+        except (_GoneError, OSError, asyncio.CancelledError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and _is_connected(client):
+                raise
+            raise RunError(
+                f"the scheduler of the cluster has gone, {feed.left()} to do: start it again, and "
+                "run the same once more"
+            ) from error
         finally:
             feed.close()
     return True
+
+
+def _connect(distributed: Any, address: str) -> Client:
+    """Return a client of the scheduler at an address.
+
+    Raises:
+        RunError: none answers there in `CONNECT_SECONDS`.
+    """
+    # What goes wrong is said once, as an error of the sweep.
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+    async def greet() -> None:
+        comm = await asyncio.wait_for(distributed.core.connect(address), CONNECT_SECONDS)
+        comm.abort()
+
+    said: list[str] = []
+
+    def try_to_greet() -> None:
+        try:
+            asyncio.run(greet())
+        except (OSError, ValueError, TypeError) as error:
+            said.append(str(error) or f"silent for {CONNECT_SECONDS:g} s")
+        else:
+            said.append("")
+
+    # A client would wait several times as long for an address that accepts and stays silent.
+    thread = Thread(target=try_to_greet, daemon=True)
+    thread.start()
+    thread.join(CONNECT_SECONDS + 1)
+    why = said[0] if said else f"silent for {CONNECT_SECONDS:g} s"
+    if not why:
+        try:
+            return distributed.Client(address, timeout=CONNECT_SECONDS)
+        except (OSError, ValueError, TypeError) as error:
+            why = str(error)
+    raise RunError(
+        f"no scheduler of Dask answers at {address} ({why}); to start one: dask scheduler, and "
+        "beside it dask worker ADDRESS"
+    )
+
+
+def _disconnect(client: Client) -> None:
+    """Close a client, whose scheduler may have gone."""
+    with suppress(OSError, RuntimeError, AssertionError, asyncio.CancelledError):
+        client.close(timeout=CLOSE_SECONDS)
+
+
+def _is_connected(client: Client) -> bool:
+    return bool(client.status == "running")
 
 
 class _Feed:
@@ -161,15 +227,24 @@ class _Feed:
         self._arrived: set[tuple[int, str]] = set()
         self._seconds = BATCH_SECONDS
         self._looked = 0.0
+        # Who starts workers again that have gone, and since when there is no worker.
+        self._nannies: set[str | None] = set()
+        self._alone_since: float | None = None
+        self._has_begun = False
 
     def run(self, progress: ProgressCallback | None) -> None:
         self._look()
         if not self._workers:
-            raise UsageError("the cluster has no workers; to start one: dask worker ADDRESS")
+            raise RunError("the cluster has no workers; to start one: dask worker ADDRESS")
+        self._has_begun = True
         if self._setting.image is not None:
             content = Path(self._setting.image).read_bytes()
             self._image = self._client.scatter(content, broadcast=True, hash=False)
         while True:
+            if self._tally.ended == self._tally.total:
+                return
+            if not _is_connected(self._client):
+                raise _GoneError
             self._look()
             for address in self._workers:
                 self._fill(address)
@@ -180,19 +255,38 @@ class _Feed:
             if progress is not None:
                 progress([self._tally.progress()])
 
+    def left(self) -> str:
+        """Say how many points are to be run."""
+        # Those that had ended before are counted until they are met.
+        soon = time.monotonic() + LOOK_SECONDS
+        for _ in self._points:
+            if time.monotonic() > soon:
+                break
+        return units.counted(self._tally.total - self._tally.ended, "point")
+
     def close(self) -> None:
-        """Takes back what has not ended."""
+        """Take back what has not ended."""
+        if not _is_connected(self._client):
+            return
         futures = [each for w in self._workers.values() for each, _ in w.running.values()]
-        self._client.cancel(futures, force=True)
+        with suppress(OSError, RuntimeError, asyncio.CancelledError):
+            self._client.cancel(futures, force=True)
 
     def _look(self) -> None:
-        """Who has joined, and who has gone."""
+        """Find who has joined, and who has gone.
+
+        Raises:
+            RunError: all workers have gone, and none will be started again.
+        """
         if time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked = time.monotonic()
-        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        known = self._client.scheduler_info(n_workers=-1).get("workers")
+        if known is None:
+            raise _GoneError
         for address in [each for each in self._workers if each not in known]:
             worker = self._workers.pop(address)
+            self._nannies |= {worker.nanny} - {None}
             # Nobody else has what it was to send. What waits for it comes back.
             lost = [way for way, (_, owner) in self._sending.items() if owner == address]
             self._client.cancel([self._sending.pop(way)[0] for way in lost], force=True)
@@ -204,9 +298,14 @@ class _Feed:
                 else:
                     self._suspect(points)
         joined = [address for address in known if address not in self._workers]
+        if not joined and not self._workers:
+            self._wait_for_nannies()
         if not joined:
             return
         greetings = _check(self._client, joined, self._large)
+        joined = [address for address in joined if address in greetings]
+        if not joined:
+            return
         for address in joined:
             threads, limit = known[address]["nthreads"], known[address]["memory_limit"]
             slots = threads
@@ -216,9 +315,27 @@ class _Feed:
                 need = f"a point takes about {units.memory(self._bytes)} of memory"
                 self._say(f"{need}, and {address} has {units.memory(limit)}: {slots} at once")
             if slots:
-                self._workers[address] = _Worker(slots, place=greetings[address]["place"])
+                place, nanny = greetings[address]["place"], known[address].get("nanny")
+                self._workers[address] = _Worker(slots, place=place, nanny=nanny)
         if not self._workers:
             raise UsageError("no worker has the memory for one point")
+        self._nannies.clear()
+        self._alone_since = None
+
+    def _wait_for_nannies(self) -> None:
+        """Make sure that somebody starts a worker again, where there were some.
+
+        Raises:
+            RunError: nobody does.
+        """
+        if self._alone_since is None:
+            self._alone_since = time.monotonic()
+        is_early = time.monotonic() - self._alone_since < RESTART_SECONDS
+        if self._has_begun and not (is_early and any(map(_answers, self._nannies))):
+            raise RunError(
+                f"no workers left, {self.left()} to do: start one by dask worker ADDRESS, "
+                "and run the same once more"
+            )
 
     def _ended(self, point: Point, what: Mapping[str, Any]) -> None:
         made = record(point, what)
@@ -380,7 +497,7 @@ class _Feed:
         error = future.exception()
         if type(error).__name__ != "KilledWorker":
             said = f"{type(error).__name__}: {error}"
-            raise UsageError(f"worker {address} can't run points: {said}")
+            raise RunError(f"worker {address} can't run points: {said}")
         # Dask has tried it again by itself, at a worker that came back under its address.
         self._suspect(points, DEATHS_MAX)
 
@@ -400,6 +517,17 @@ class _Feed:
         self._seconds = 0.5 * self._seconds + 0.5 * seconds / len(points)
         for point, outcome in zip(points, outcomes, strict=True):
             self._ended(point, outcome)
+
+
+def _answers(address: str | None) -> bool:
+    """Whether a process listens at an address of Dask."""
+    from distributed.comm import get_address_host_port
+
+    try:
+        socket.create_connection(get_address_host_port(address), timeout=LOOK_SECONDS).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _setting(plan: Plan) -> tuple[Setting, dict[str, int]]:
@@ -424,34 +552,35 @@ def _setting(plan: Plan) -> tuple[Setting, dict[str, int]]:
 def _check(
     client: Client, addresses: Sequence[str], large: Mapping[str, int]
 ) -> dict[str, dict[str, Any]]:
-    """Makes sure that workers have this tinytail, and see the files that points read.
+    """Make sure that workers have this tinytail, and see the files that points read.
 
     Returns:
-        What each says of itself.
+        What each says of itself, but for those that go meanwhile.
 
     Raises:
-        UsageError: one does not; says which, and what to do.
+        RunError: one does not; says which, and what to do.
     """
     found = client.run(greeting, dict(large), workers=list(addresses), on_error="return")
-    version, build = native.version(), native.identity()
-    for address, said in found.items():
+    greeted = {each: said for each, said in found.items() if not isinstance(said, OSError)}
+    here = greeting({})
+    for address, said in greeted.items():
         # Dask wraps what an import raises.
         if isinstance(said, BaseException):
-            raise UsageError(
+            raise RunError(
                 f"worker {address} can't import tinytail ({said}); install it there, version "
-                f"{version}"
+                f"{here['version']}"
             )
-        if (said["version"], said["build"]) != (version, build):
-            raise UsageError(
+        if any(said.get(key) != here[key] for key in ("version", "build", "sources")):
+            raise RunError(
                 f"worker {address} has another build of tinytail ({said['version']}), whose "
-                f"results may differ; install there what is here ({version})"
+                f"results may differ; install there what is here ({here['version']})"
             )
         if said["unseen"]:
-            raise UsageError(
+            raise RunError(
                 f"worker {address} does not see {said['unseen'][0]}; put it where all workers "
                 "have it under the same path"
             )
-    return dict(found)
+    return greeted
 
 
 def greeting(large: Mapping[str, int]) -> dict[str, Any]:
@@ -465,6 +594,7 @@ def greeting(large: Mapping[str, int]) -> dict[str, Any]:
     return {
         "version": native.version(),
         "build": native.identity(),
+        "sources": native.sources(),
         "unseen": [name for name in large if not is_seen(name)],
         "place": f"{socket.gethostname()}:{place[0]}" if place else "",
     }

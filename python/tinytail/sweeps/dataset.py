@@ -34,7 +34,7 @@ from tinytail.files.text import RESULTS_BYTES_MAX, json_text, read_text
 from tinytail.inputs.libraries import library
 from tinytail.sweeps.axes import Axis, Grid
 from tinytail.sweeps.plan import Plan
-from tinytail.sweeps.rows import SCHEMA_VERSION, came, columns, row
+from tinytail.sweeps.rows import SCHEMA_VERSION, columns, row
 
 MANIFEST = "sweep.json"
 # The same once more, for when that is damaged.
@@ -483,9 +483,6 @@ def _journal(folder: Path) -> Iterator[dict[str, Any]]:
             record = json.loads(text)
             if not set(RECORD) <= set(record):
                 raise ValueError("it is no point")
-            if isinstance(record["result"], dict):
-                # An older build wrote the result itself.
-                record |= came(record)
         except (ValueError, TypeError, RecursionError) as error:
             raise ResultsError(
                 f"{path}, line {number}, is damaged: {error}. Without the line its point is run "

@@ -40,6 +40,7 @@ def test_elsewhere_the_interpreter_that_runs_installs(monkeypatch: pytest.Monkey
     # Environments may have no pip.
     monkeypatch.setattr(errors, "find_spec", lambda _: None)
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/uv")
-    assert installation("pyarrow") == f"uv pip install --python {sys.executable} pyarrow"
+    python = shlex.quote(sys.executable)
+    assert installation("pyarrow") == f"uv pip install --python {python} pyarrow"
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert installation("a", "b") == f"a and b for {sys.executable}, which has no pip"

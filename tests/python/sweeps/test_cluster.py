@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,9 +20,10 @@ from typing import Any
 import pytest
 
 import tinytail
-from commands import RunCommand
+from commands import RunCommand, start
+from soak import sample
 from tinytail.engine import native
-from tinytail.errors import UsageError
+from tinytail.errors import RunError, UsageError
 from tinytail.sweeps import cluster as on_cluster, plan
 from tinytail.sweeps.cluster import run_on_cluster
 from tinytail.sweeps.plan import Plan, Point
@@ -175,6 +177,7 @@ class Instant:
             f"tcp://{number}": {"nthreads": threads, "memory_limit": 0} for number in range(workers)
         }
         self.seconds = seconds
+        self.status = "running"
         self.tasks: list[int] = []
         self.gathered: list[int] = []
         self.loop = SimpleNamespace(asyncio_loop=asyncio.new_event_loop())
@@ -293,19 +296,19 @@ def test_a_cluster_that_can_not_be_used_is_refused_with_a_remedy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(on_cluster, "CONNECT_SECONDS", 0.5)
-    with pytest.raises(UsageError, match="no scheduler of Dask answers at tcp://"):
+    with pytest.raises(RunError, match="no scheduler of Dask answers at tcp://"):
         tinytail.sweep(AXES, **FIXED, cluster="tcp://127.0.0.1:1")
     with pytest.raises(UsageError, match="jobs and cluster exclude each other"):
         tinytail.sweep(AXES, **FIXED, cluster="tcp://127.0.0.1:1", jobs=2)
     with scheduler() as found:
-        with pytest.raises(UsageError, match="the cluster has no workers; to start one: dask"):
+        with pytest.raises(RunError, match="the cluster has no workers; to start one: dask"):
             tinytail.sweep(AXES, **FIXED, cluster=found)
         package = tmp_path / "tinytail"
         package.mkdir()
         (package / "__init__.py").write_text("raise ImportError('no module of ours')")
         with worker(found.scheduler.address, PYTHONPATH=str(tmp_path)):
             found.wait_for_workers(1)
-            with pytest.raises(UsageError, match="can't import tinytail"):
+            with pytest.raises(RunError, match="can't import tinytail"):
                 tinytail.sweep(AXES, **FIXED, cluster=found)
 
 
@@ -313,13 +316,17 @@ def test_workers_of_another_build_or_without_the_trace_are_refused(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native, "identity", lambda: "another")
-    with pytest.raises(UsageError, match="has another build of tinytail"):
+    with pytest.raises(RunError, match="has another build of tinytail"):
+        tinytail.sweep(AXES, **FIXED, cluster=client)
+    monkeypatch.undo()
+    monkeypatch.setattr(native, "sources", lambda: "other Python files")
+    with pytest.raises(RunError, match="has another build of tinytail"):
         tinytail.sweep(AXES, **FIXED, cluster=client)
     monkeypatch.undo()
     monkeypatch.setattr(on_cluster, "greeting", unseeing)
     trace = tmp_path / "mine.trace"
     trace.write_text("0 0 0 8 1\n100000 0 8 8 0\n")
-    with pytest.raises(UsageError, match=r"does not see .*mine\.trace; put it where all workers"):
+    with pytest.raises(RunError, match=r"does not see .*mine\.trace; put it where all workers"):
         tinytail.sweep(
             {"scale_time": [1, 2]},
             **FIXED | {"workload": str(trace)},
@@ -333,9 +340,105 @@ def unseeing(large: dict[str, int]) -> dict[str, Any]:
     return {
         "version": native.version(),
         "build": native.identity(),
+        "sources": native.sources(),
         "unseen": list(large),
         "place": "",
     }
+
+
+class Ends:
+    """A scheduler and two workers in processes of their own, which a test ends by their names."""
+
+    def __init__(self, folder: Path) -> None:
+        where = folder / "scheduler.json"
+        words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        self.scheduler = self._start("scheduler", *words, "--scheduler-file", str(where))
+        deadline = time.monotonic() + 60
+        while not where.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        self.address = json.loads(where.read_text())["address"]
+        words = ["--nthreads", "1", "--no-dashboard", "--no-nanny"]
+        self.workers = [self._start("worker", self.address, *words) for _ in range(2)]
+        with distributed.Client(self.address) as client:
+            client.wait_for_workers(2, timeout=120)
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "dask", *words]
+        out = subprocess.DEVNULL
+        return subprocess.Popen(command, stdout=out, stderr=out)
+
+    def end(self, what: str, how: signal.Signals) -> None:
+        for process in [self.scheduler] if what == "scheduler" else self.workers:
+            process.send_signal(how)
+
+    def close(self) -> None:
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("what", "how", "ended"),
+    sample(
+        [
+            (what, how, ended)
+            for what in ("scheduler", "workers")
+            for how in (signal.SIGKILL, signal.SIGTERM)
+            for ended in (0, 3, 50)
+        ],
+        2,
+        seed=12,
+    ),
+)
+def test_what_ends_of_a_cluster_is_said_in_a_sentence_and_the_sweep_goes_on(
+    tmp_path: Path, alone: list[dict[str, Any]], what: str, how: signal.Signals, ended: int
+) -> None:
+    folder = tmp_path / "s"
+    file = tmp_path / "s.toml"
+    file.write_text(
+        'device = "ttflash-small"\ndesigns = ["base", "ttflash"]\nworkload = "randrw70-qd16"\n'
+        "requests = 4000\n[axes]\nsynthetic.queue_depth = { from = 1, to = 16, step = 1 }\n"
+        "gc.reserve_blocks = [1, 2]\n"
+    )
+    made = Ends(tmp_path)
+    try:
+        process = start("sweep", str(file), "--cluster", made.address)
+        journal = folder / "journal.jsonl"
+        deadline = time.monotonic() + 120
+        while not (journal.exists() and journal.read_bytes().count(b"\n") >= ended):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        made.end(what, how)
+        _, err = process.communicate(timeout=60)
+    finally:
+        made.close()
+    # The last points may have been given back before.
+    assert process.returncode in ((0, 1) if ended == 50 else (1,)), err
+    errors = [line for line in err.splitlines() if not line.startswith("sweep: ")]
+    if process.returncode:
+        [said] = errors
+        assert said.startswith("error: ")
+        assert " to do" in said or "no scheduler of Dask answers" in said or "no workers" in said
+    again = start("sweep", str(file))
+    again.communicate(timeout=120)
+    assert again.returncode == 0
+    found = [row["event_hash"] for row in rows(tinytail.read_sweep(folder))]
+    assert sorted(found) == sorted(row["event_hash"] for row in alone)
+
+
+def test_an_address_that_stays_silent_is_left_at_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(on_cluster, "CONNECT_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        begun = time.monotonic()
+        with pytest.raises(RunError, match=r"answers at .*silent for 0\.5 s"):
+            tinytail.sweep(AXES, **FIXED, cluster=address)
+        # The limit of the library that it is of is 30 s.
+        assert time.monotonic() - begun < 20
 
 
 def test_an_interrupt_keeps_what_has_ended(client: Any, tmp_path: Path) -> None:
