@@ -249,7 +249,7 @@ mod tests {
     fn where_both_watermarks_are_equal_every_gc_is_urgent_on_a_drive_with_room_and_without() {
         let device = tiny_device();
         for (least, pages) in [(0, 16), (20, 20)] {
-            let room = Room { block: 4, least, plane: 32, spare: 24 };
+            let room = Room { block: 4, least, plane: 32, spare: 28 };
             let mut trigger = Watermark::new(50.0, 50.0);
             let (.., used) = trigger.fit(&room);
             trigger.prepare(&device).unwrap();
