@@ -21,7 +21,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 CARGO = config=$$(ls $(TARGET)/maturin/pyo3-config-*-abi3.txt 2>/dev/null | head -n 1); \
 	$${config:+env "PYO3_CONFIG_FILE=$$config"} cargo
 
-.PHONY: setup demo test soak mutants bench clean
+.PHONY: setup demo test soak mutants bench lock audit clean
 
 setup: $(VENV)/.native $(VENV)/.tools
 
@@ -32,21 +32,16 @@ $(BIN)/python:
 	@echo "Setting up, once; about 3 minutes on two cores. First Python's packages into $(VENV) ..."
 	$(PYTHON) -m venv $(VENV)
 
-# pyproject.toml is the one list of what is needed to build, to run and to test.
-PACKAGES = $(BIN)/python -c 'import sys, tomllib; \
-	project = tomllib.load(open("pyproject.toml", "rb")); \
-	needed = project["build-system"]["requires"] + project["project"]["dependencies"]; \
-	print(*(project["project"]["optional-dependencies"]["dev"] if "dev" in sys.argv else needed), sep="\n")'
+# requirements/ has the exact versions, with the checksums of their wheels; pyproject.toml is the one list of ranges.
 PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
+LOCKED = --require-hashes --only-binary :all:
 
-$(VENV)/.runtime: pyproject.toml | $(BIN)/python
-	@$(PACKAGES) > $(VENV)/requirements.txt
-	$(PIP_INSTALL) -r $(VENV)/requirements.txt
+$(VENV)/.runtime: requirements/runtime.txt | $(BIN)/python
+	$(PIP_INSTALL) $(LOCKED) -r $<
 	@touch $@
 
-$(VENV)/.tools: pyproject.toml $(VENV)/.runtime
-	@$(PACKAGES) dev > $(VENV)/requirements-dev.txt
-	$(PIP_INSTALL) -r $(VENV)/requirements-dev.txt
+$(VENV)/.tools: requirements/dev.txt $(VENV)/.runtime
+	$(PIP_INSTALL) $(LOCKED) -r $<
 	@touch $@
 
 $(VENV)/.native: $(NATIVE_SOURCES) $(VENV)/.runtime
@@ -99,6 +94,25 @@ mutants: $(BIN)/cargo-mutants
 # Its list of mutants is what the sample is drawn from, so the version is fixed.
 $(BIN)/cargo-mutants: | $(BIN)/python
 	cargo install cargo-mutants --version 27.0.0 --locked --root $(VENV)
+
+# The newest versions that pyproject.toml allows, for every Python and system that it is for.
+lock: $(BIN)/uv
+	$(BIN)/python tools/lock.py
+
+$(BIN)/uv: | $(BIN)/python
+	$(PIP_INSTALL) uv==0.13.9
+
+# Whether a version that is locked, of Python or of Rust, has a known weakness. Needs the databases of both.
+audit: $(VENV)/audit $(BIN)/cargo-audit
+	$(BIN)/python tools/audit.py
+
+# Apart, since its own packages may need other versions.
+$(VENV)/audit: | $(BIN)/python
+	$(BIN)/python -m venv $@
+	$@/bin/python -m pip install --disable-pip-version-check --progress-bar off pip-audit==2.10.1
+
+$(BIN)/cargo-audit: | $(BIN)/python
+	cargo install cargo-audit --locked --root $(VENV)
 
 bench: setup
 	$(BIN)/python -m tinytail bench
