@@ -56,9 +56,10 @@ impl<'a> Keys<'a> {
 
     /// How CSV with these keys is read, as the end of a sentence.
     fn reading(&self, objects: &[Keyed]) -> String {
-        let mut first = FirstLines { lines: vec![self.names().join(",")], ..FirstLines::default() };
-        first.lines.extend(objects.iter().filter_map(|object| self.row(object)));
-        let preamble = Preamble::of(&first.lines, &[]);
+        let header = self.names().join(",");
+        let lines: Vec<String> = std::iter::once(header).chain(objects.iter().filter_map(|object| self.row(object))).collect();
+        let preamble = Preamble::of(&lines, &[]);
+        let first = FirstLines { lines, ..FirstLines::default() };
         let reads = |proposal: String| format!(" writes them as CSV, and {proposal}");
         proposal::proposal(&first, &preamble, None, None).map_or_else(|| " writes them as CSV, which --columns reads".into(), reads)
     }
@@ -268,7 +269,7 @@ mod tests {
         assert!(how.starts_with("no object of its beginning has keys"), "{how}");
         let (_, how) = json(r#"{"ts_us": 1, "op": "R", "lba": 8, "bytes": 4096}"#, "f");
         assert!(how.starts_with("`jq -r '[\"ts_us\",\"op\",\"lba\",\"bytes\"], (.. | objects | select(has(\"ts_us\") and "), "{how}");
-        assert!(how.contains("f > f.csv` writes them as CSV, and it can be read with --columns time:us,op,lba:sectors,len:bytes"), "{how}");
+        assert!(how.contains("f > f.csv` writes them as CSV, and --columns time:us,op,lba:sectors,len:bytes reads it"), "{how}");
     }
 
     #[test]

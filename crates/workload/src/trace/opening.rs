@@ -518,33 +518,28 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
     };
     match FORMATS.iter().find(claims) {
         Some(format) => Ok((format, compression)),
-        None => Err(refusal(content, &head)?),
+        None => Err(refusal(content, head)?),
     }
 }
 
-/// The error for a text that no format claims: what it is and what can be done with it.
-fn refusal(content: &TraceContent, head: &FirstLines) -> Result<WorkloadError, WorkloadError> {
-    let path = head.path.clone();
-    let known = match foreign::text(&beginning(&head.lines), &content.path) {
-        None if foreign::is_json(&head.lines[0]) => Some(json(content)?),
+/// What a text is that no format claims, and what can be done with it.
+fn refusal(content: &TraceContent, head: FirstLines) -> Result<WorkloadError, WorkloadError> {
+    let beginning = beginning(&head.lines);
+    let known = match foreign::text(&beginning, &content.path) {
+        None if foreign::is_json(&beginning) => Some(json(content)?),
         found => found,
     };
     if let Some((what, remedy)) = known {
-        return Ok(WorkloadError::Foreign { path, what, remedy });
+        return Ok(WorkloadError::Foreign { path: head.path, what, remedy });
     }
-    if let Some((index, what, why)) = tables::without_requests(&head.lines) {
-        let line = format!("line {}, {}", head.numbers[index], text::quoted(head.lines[index].trim()));
-        return Ok(WorkloadError::WithoutRequests { path, line, what, why });
+    if let Some((at, what, why)) = tables::without_requests(&head.lines) {
+        let line = format!("line {}, {}", head.numbers[at], text::quoted(head.lines[at].trim()));
+        return Ok(WorkloadError::WithoutRequests { path: head.path, line, what, why });
     }
     Ok(match keyed::log(&head.lines, &foreign::shell_name(&content.path)) {
-        Some((what, remedy)) => WorkloadError::Foreign { path, what, remedy },
-        None => unknown_format(head),
+        Some((what, remedy)) => WorkloadError::Foreign { path: head.path, what, remedy },
+        None => unknown_format(&head),
     })
-}
-
-/// What says which kind of file a text is: its first line, or of XML all that was read.
-fn beginning(lines: &[String]) -> Cow<'_, str> {
-    if lines[0].starts_with("<?xml") { lines.join("\n").into() } else { lines[0].trim().into() }
 }
 
 /// What a JSON text is, and what can be done with it.
@@ -555,6 +550,11 @@ fn json(content: &TraceContent) -> Result<(&'static str, String), WorkloadError>
         head.truncate(error.valid_up_to());
     }
     Ok(keyed::json(&String::from_utf8_lossy(&head), &foreign::shell_name(&content.path)))
+}
+
+/// What says which kind of file a text is: its first line, or of XML all that was read.
+fn beginning(lines: &[String]) -> Cow<'_, str> {
+    if lines[0].starts_with("<?xml") { lines.join("\n").into() } else { lines[0].trim().into() }
 }
 
 /// Says of the formats that fit a line best what does not fit.

@@ -66,7 +66,7 @@ const KINDS: &[Kind] = kinds! {
 /// Whether a line with names of columns has one of these among its words.
 fn names(line: &Line<'_>, wanted: &[&str]) -> bool {
     let letters = |word: &str| word.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
-    let titles = Preamble::of(&[line.text.to_owned()], &[]).header.map(|header| header.titles).unwrap_or_default();
+    let titles = if header::looks_like_header(line.text) { header::names_in(line.text) } else { Vec::new() };
     let is_wanted = |title: &String| {
         let lower = title.to_lowercase();
         wanted.contains(&letters(&lower).as_str())
@@ -76,12 +76,13 @@ fn names(line: &Line<'_>, wanted: &[&str]) -> bool {
     titles.iter().any(is_wanted) && titles.iter().all(|title| header::read(title).is != Is::Role(Role::Lba))
 }
 
-/// Recognise such a table by the first lines of a text: the index of the line that tells it, what it is, and why it cannot be played.
+/// What a text with these first lines is, if it is such a table: the place of the line that tells it, what it is, and why it cannot be
+/// played.
 pub(super) fn without_requests(lines: &[String]) -> Option<(usize, &'static str, &'static str)> {
-    lines.iter().enumerate().find_map(|(index, text)| {
+    lines.iter().enumerate().find_map(|(at, text)| {
         let line = Line { text, words: text.to_lowercase().split_ascii_whitespace().map(str::to_owned).collect() };
         let kind = KINDS.iter().find(|kind| (kind.tells)(&line))?;
-        Some((index, kind.what, kind.why))
+        Some((at, kind.what, kind.why))
     })
 }
 
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_header_line_without_an_address_is_named() {
-        let said = |line: &str| unnamed(&Preamble::of(&[line.to_owned()], &[]));
+        let said = |line: &str| unnamed(&Preamble::of(&[line.to_owned(), "1,R,8".to_owned()], &[]));
         let expected = "its columns are `time_us`, `op` and `size`, and by its name none of them is an address. If one of them is, --columns says \
                         which; if none is, no option can help";
         assert_eq!(said("time_us,op,size").as_deref(), Some(expected));
