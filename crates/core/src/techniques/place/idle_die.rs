@@ -2,16 +2,19 @@
 //!
 //! **What it does.** A page that is written goes to a plane of a die that is idle and without GC; if there is none, to a die
 //! without GC rather than to one with, and to the shortest queue of programs. Among equals the planes take turns in the given
-//! order. Where the design lets GC leave its plane (`[gc] destination`), its pages are placed in the same way, to planes that
-//! hold fewer live pages than theirs. A plane without room beyond GC's reserve is passed over; if no plane has any, the one
-//! with the fewest live pages takes the page, because its GC has most to gain. Reads go where the data are.
+//! order. Planes stay level: a plane that holds a block more live pages than the plane with the fewest takes no page, however idle
+//! its die is. A plane without room beyond GC's reserve is passed over. If no plane is left, the one with the fewest live pages
+//! takes the page, because its GC has most to gain. Pages that a plane is bound to take count as live. Where the design lets GC
+//! leave its plane (`[gc] destination`), its pages are placed in the same way, to planes that hold fewer live pages than theirs.
+//! Reads go where the data are.
 //!
 //! **Source.** I/O-parallelized GC, section 3.3 (dynamic allocation, as in SSDSim); The Harey Tortoise, section 3.2 (round
 //! robin over the chips, past busy ones, with as many valid pages on each).
 //!
 //! **Parameters.** `order`, one of the 24 orders of C, W, D and P in which the planes take turns; default `CWDP`.
 //!
-//! **Cost.** What was written together is spread by the load of that moment, so reading it back may meet one die several
+//! **Cost.** A level plane may have to wait: where the GC of one falls behind, the others wait for it, as in a static layout. If they
+//! took its pages, they would fill up and move ever more of each victim. What was written together is spread by the load of that moment, so reading it back may meet one die several
 //! times. The plane is chosen when the program is enqueued, before its read if it has one, and not again. A layout that is bound to
 //! addresses, such as parity stripes, cannot be combined with it.
 
@@ -27,14 +30,36 @@ pub struct IdleDie {
     order: PlaneOrder,
     #[serde(skip)]
     turns: Turns,
+    /// Live pages of the plane with the fewest, and choices until that is found anew: as many as there are planes.
+    #[serde(skip)]
+    fewest: u32,
+    #[serde(skip)]
+    until_fewest: u32,
+}
+
+/// Live pages of a plane, with those that it is bound to take.
+fn live_pages(view: View<'_>, plane: PlaneIx) -> u32 {
+    view.tables().live_pages(plane) + view.programs_for(plane)
 }
 
 impl IdleDie {
-    /// The best of the planes that have room and that `eligible` admits, from the next turn on.
+    /// Return the number of live pages from which on a plane takes no more: a block above the plane with the fewest.
+    fn level(&mut self, view: View<'_>) -> u32 {
+        if self.until_fewest == 0 {
+            let planes = &self.turns.planes;
+            self.until_fewest = planes.len() as u32;
+            self.fewest = planes.iter().map(|&plane| live_pages(view, plane)).min().expect("a drive has planes");
+        }
+        self.until_fewest -= 1;
+        self.fewest + view.geometry().pages_in(1)
+    }
+
+    /// Return the best of the planes that have room, hold less than the level and are eligible, from the next turn on.
     fn choose(&mut self, view: View<'_>, eligible: impl Fn(PlaneIx) -> bool) -> Option<PlaneIx> {
+        let level = self.level(view);
         let mut best = None;
         for (index, plane) in self.turns.in_turn() {
-            if !view.has_room(plane) || !eligible(plane) {
+            if !view.has_room(plane) || live_pages(view, plane) >= level || !eligible(plane) {
                 continue;
             }
             let die = view.geometry().die_of(plane);
@@ -57,21 +82,25 @@ impl Place for IdleDie {
     }
 
     fn save(&self) -> Vec<u8> {
-        self.turns.save()
+        [self.turns.save(), self.fewest.to_le_bytes().to_vec(), self.until_fewest.to_le_bytes().to_vec()].concat()
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-        self.turns.restore("idle_die", state)
+        let Some((turn, level)) = state.split_at_checked(4).filter(|(_, level)| level.len() == 8) else {
+            return Err(format!("idle_die keeps 12 bytes, not {}", state.len()));
+        };
+        let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("4 bytes"));
+        (self.fewest, self.until_fewest) = (number(&level[..4]), number(&level[4..]));
+        self.turns.restore("idle_die", turn)
     }
 
     fn plane(&mut self, view: View<'_>, _: Lpn) -> PlaneIx {
-        let fullness = |plane| view.tables().live_pages(plane) + view.programs_for(plane);
-        self.choose(view, |_| true).unwrap_or_else(|| self.turns.least(fullness))
+        self.choose(view, |_| true).unwrap_or_else(|| self.turns.least(|plane| live_pages(view, plane)))
     }
 
     fn gc_plane(&mut self, view: View<'_>, from: PlaneIx) -> PlaneIx {
         let live = view.tables().live_pages(from);
-        self.choose(view, |plane| view.tables().live_pages(plane) + view.programs_for(plane) < live).unwrap_or(from)
+        self.choose(view, |plane| live_pages(view, plane) < live).unwrap_or(from)
     }
 
     fn reach(&mut self) -> Reach {
@@ -95,6 +124,33 @@ mod tests {
         let state = tiny_state();
         let mut place = idle_die();
         assert_eq!([7, 7, 7, 4].map(|lpn| place.plane(state.view(), lpn)), [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_plane_takes_no_page_beyond_a_block_more_than_the_plane_with_the_fewest() {
+        let mut state = tiny_state();
+        state.ftl.tables.count_live();
+        state.flash.dies_for_test()[1].running = 0;
+        let mut place = idle_die();
+        let mut chosen = Vec::new();
+        for lpn in 0..7 {
+            let plane = place.plane(state.view(), lpn);
+            let ppn = state.ftl.tables.take(plane, 0, crate::ftl::Claimant::Host).unwrap();
+            state.ftl.tables.commit_write(lpn, ppn);
+            chosen.push(plane);
+        }
+        // A block has four pages. The idle die takes four, then the busy one two: the level is found anew every other time.
+        assert_eq!(chosen, [0, 0, 0, 0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn the_turn_and_the_level_are_kept() {
+        let state = tiny_state();
+        let (mut one, mut two) = (idle_die(), idle_die());
+        one.plane(state.view(), 7);
+        two.restore(&one.save()).unwrap();
+        assert_eq!((two.fewest, two.until_fewest, two.plane(state.view(), 7)), (0, 1, 1));
+        assert!(two.restore(&[0; 4]).is_err() && two.restore(&[2; 12]).is_err(), "a drive of two planes");
     }
 
     #[test]
