@@ -219,7 +219,7 @@ fn files_that_are_no_traces_are_refused() {
     check(
         "spc",
         b"0,303567,3584,rw,0.000000\n",
-        "spc: no known trace format fits its first line, `0,303567,3584,rw,0.000000`; --columns says what",
+        "spc: no known trace format fits its first line, `0,303567,3584,rw,0.000000`; a request has an operation, an address and a size. If three",
     );
     let many: String = (0..50_000).map(|time| format!("{time} 0 {} 8 1\n", time * 7919 % 100_000)).collect();
     for (name, whole, compression) in [("cut.zst", zstd(&many), "zstd"), ("cut.gz", gzip(&many), "gzip")] {
