@@ -18,12 +18,19 @@ pub(super) struct Agreement {
     pub(super) time_unit: Option<TimeUnit>,
     /// Whether its names are those of the columns of the other lines.
     pub(super) is_aligned: bool,
+    /// Whether a column is another than the format has in its place.
+    pub(super) is_misplaced: bool,
 }
 
 impl Agreement {
     /// What the header line says otherwise than the format, as a list, if it does.
     pub(super) fn contradictions(&self) -> Option<String> {
         (!self.contradictions.is_empty()).then(|| self.contradictions.join("; "))
+    }
+
+    fn misplace(&mut self, contradiction: String) {
+        self.is_misplaced = true;
+        self.contradictions.push(contradiction);
     }
 
     /// What the format takes for granted, as a list, if it does.
@@ -58,12 +65,12 @@ pub(super) fn agreement(header: Option<&Header>, format: &'static str, layout: &
         // Where the names of a role stand elsewhere as well, the format's column is the one.
         let stands_elsewhere = |role: Role| columns.place(role).is_none_or(|place| names[place].is != Is::Role(role));
         match (columns.role_at(index), said.name.is) {
-            (Some(role), Is::Role(named)) if named != role => found.contradictions.push(said.misplaced()),
-            (Some(_), Is::Other) => found.contradictions.push(said.misplaced()),
+            (Some(role), Is::Role(named)) if named != role => found.misplace(said.misplaced()),
+            (Some(_), Is::Other) => found.misplace(said.misplaced()),
             (Some(role), _) => said.hold(role, columns, &mut found),
             // What a format leaves out changes nothing where it has times and sizes.
             (None, Is::Role(Role::Latency | Role::Delta | Role::Done | Role::Last)) => {}
-            (None, Is::Role(named)) if stands_elsewhere(named) => found.contradictions.push(said.misplaced()),
+            (None, Is::Role(named)) if stands_elsewhere(named) => found.misplace(said.misplaced()),
             (None, _) => {}
         }
     }

@@ -83,7 +83,9 @@ fn device_of(word: &str) -> Option<(&str, &str)> {
 
 fn sniff(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
-    words.next().and_then(device_of).is_some()
+    // It has no tabs, and the number of a device looks like one with a group of thousands.
+    !line.contains('\t')
+        && words.next().and_then(device_of).is_some()
         && words.nth(2).is_some_and(|time| fields::time_ns(time, TimeUnit::Seconds, column(3)).is_ok())
 }
 
@@ -304,5 +306,6 @@ mod tests {
         assert!(sniff("8,16   3        4     0.000011950  3645  I   R 4938888 + 256 [java]"));
         assert!(!sniff("0,303567,3584,w,0.000000"));
         assert!(!sniff("1 0 8 8 1"));
+        assert!(!sniff("1,024\tjava\t5\t7541208\tR"));
     }
 }

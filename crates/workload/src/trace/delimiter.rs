@@ -71,7 +71,6 @@ pub(super) struct Splitter {
 struct Quotes {
     reader: csv_core::Reader,
     line: Vec<u8>,
-    field: Vec<u8>,
     /// The fields that were read last, with [`SEPARATOR`] between them.
     fields: Vec<u8>,
 }
@@ -103,7 +102,7 @@ impl Quotes {
     fn new(delimiter: Delimiter) -> Self {
         let letter = if let Delimiter::Letter(letter) = delimiter { u8::try_from(letter).unwrap_or(b',') } else { b' ' };
         let reader = ReaderBuilder::new().delimiter(letter).build();
-        Self { reader, line: Vec::new(), field: Vec::new(), fields: Vec::new() }
+        Self { reader, line: Vec::new(), fields: Vec::new() }
     }
 
     fn read(&mut self, delimiter: Delimiter, line: &str) -> Result<&str, Unclosed> {
@@ -116,9 +115,9 @@ impl Quotes {
         }
         // An open quotation mark takes the end of the line into its field.
         self.line.push(b'\n');
-        self.field.resize(self.line.len(), 0);
-        self.fields.clear();
-        let mut left = &self.line[..];
+        // A field is never longer than what it is written as, and a separator replaces a delimiter.
+        self.fields.resize(self.line.len() + 1, 0);
+        let (mut left, mut end) = (&self.line[..], 0);
         loop {
             // Many put a blank before a quotation mark.
             while let [blank @ (b' ' | b'\t'), rest @ ..] = left
@@ -126,24 +125,19 @@ impl Quotes {
             {
                 left = rest;
             }
-            if is_white && left == b"\n" && !self.fields.is_empty() {
-                self.fields.pop();
+            if is_white && left == b"\n" && end > 0 {
+                end -= 1;
                 break;
             }
-            let (result, read, written) = self.reader.read_field(left, &mut self.field);
-            left = &left[read..];
-            let field = &self.field[..written];
-            if field.contains(&b'\n') {
-                return Err(Unclosed);
-            }
-            self.fields.extend_from_slice(field.trim_ascii());
-            match result {
-                ReadFieldResult::Field { record_end: false } => self.fields.push(SEPARATOR as u8),
-                _ => break,
-            }
+            let (result, read, written) = self.reader.read_field(left, &mut self.fields[end..]);
+            (left, end) = (&left[read..], end + written);
+            let ReadFieldResult::Field { record_end: false } = result else { break };
+            self.fields[end] = SEPARATOR as u8;
+            end += 1;
         }
+        let fields = &self.fields[..end];
         // Fields are cut at ASCII alone.
-        std::str::from_utf8(&self.fields).map_err(|_| Unclosed)
+        if fields.contains(&b'\n') { Err(Unclosed) } else { std::str::from_utf8(fields).map_err(|_| Unclosed) }
     }
 }
 

@@ -507,10 +507,7 @@ mod tests {
             proptest::prop_assert_eq!(unsigned(&written, SIZE), Ok(value), "{}", written);
             proptest::prop_assert_eq!(unsigned(&format!("{value}.0"), SIZE), Ok(value));
             proptest::prop_assert_eq!(time_ns(&written, TimeUnit::Microseconds, TIME), Ok(i128::from(value) * 1_000), "{}", written);
-            let mut grouped = crate::text::grouped(value);
-            proptest::prop_assert_eq!(unsigned(&grouped, SIZE), Ok(value));
-            grouped += "0";
-            proptest::prop_assert!(value < 1000 || unsigned(&grouped, SIZE).is_err());
+            proptest::prop_assert_eq!(unsigned(&crate::text::grouped(value), SIZE), Ok(value));
         }
     }
 
