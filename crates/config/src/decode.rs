@@ -59,11 +59,15 @@ fn decode_part<T: DeserializeOwned>(table: &Table, place: &Place, section: &str,
 
 /// The tables within a type, by the names of their sections, and the keys that each knows.
 fn tables<T: DeserializeOwned>(value: &Value) -> Vec<(String, &'static [&'static str])> {
-    let found = Found::default();
-    let at = At { place: &value.place, section: String::new(), key: String::new(), subject: None, path: String::new() };
-    // Of a stand-in all parts are decoded. It need not be one of the type.
-    let _ = T::deserialize(Decoder { found: &found, at, value: None, tag: None });
-    found.tables.into_inner()
+    let within = |only: Option<&'static str>| {
+        let found = Found { only, ..Found::default() };
+        let at = At { place: &value.place, section: String::new(), key: String::new(), subject: None, path: String::new() };
+        // All parts of a stand-in are decoded, up to one that can't be made of nothing.
+        let _ = T::deserialize(Decoder { found: &found, at, value: None, tag: None });
+        found.tables.into_inner()
+    };
+    let top = within(None).into_iter().find(|(section, _)| section.is_empty()).map_or(&[][..], |(_, keys)| keys);
+    top.iter().flat_map(|key| within(Some(key))).filter(|(section, _)| !section.is_empty()).collect()
 }
 
 /// What is wrong so far, and the paths of values that stand-ins replace for that.
@@ -73,6 +77,8 @@ struct Found<'a> {
     sections: &'a [&'a str],
     faults: RefCell<Vec<Fault>>,
     stand_ins: RefCell<BTreeSet<String>>,
+    /// The only key at the top that is looked at, if one is.
+    only: Option<&'a str>,
     /// The sections that stand-ins were made of, and their keys.
     tables: RefCell<Vec<(String, &'static [&'static str])>>,
 }
@@ -353,6 +359,9 @@ impl<'a> MapAccess<'a> for Entries<'a> {
 
     fn next_key_seed<K: DeserializeSeed<'a>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         for (key, value) in self.entries.by_ref() {
+            if self.of.at.path.is_empty() && self.of.found.only.is_some_and(|only| only != key) {
+                continue;
+            }
             let at = self.of.at.key(key, value.map_or(self.of.at.place, |value| &value.place));
             match (value, self.fields) {
                 (Some(_), _) if self.of.tag.is_some() && key == TAG => continue,

@@ -422,7 +422,7 @@ fn tells_lines(name: &str) -> bool {
     let is_one = |chunk: &str| {
         let chunk = chunk.to_lowercase();
         let ends = |word: &&str| chunk == **word || chunk.len() > 3 && chunk.ends_with(*word) && word.len() > 2;
-        TELLING.iter().any(|word| ends(&word) || chunk.strip_suffix('s').is_some_and(|one| one == *word))
+        TELLING.iter().any(|word| ends(word) || chunk.strip_suffix('s').is_some_and(|one| one == *word))
     };
     name.split(|letter: char| !letter.is_alphanumeric()).any(is_one)
 }

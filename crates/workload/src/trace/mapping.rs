@@ -114,7 +114,7 @@ pub(super) struct Keep {
 impl Keep {
     /// How a value is written in a mapping: what means something there is `_`.
     pub(super) fn written(value: &str) -> String {
-        value.replace(|letter: char| is_of_mapping(letter), "_")
+        value.replace(is_of_mapping, "_")
     }
 
     /// Whether a line with this value is read.
