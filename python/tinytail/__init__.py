@@ -123,6 +123,7 @@ if TYPE_CHECKING:
     )
     from tinytail.searches.result import (
         Candidate as Candidate,
+        LeftOut as LeftOut,
         Search as Search,
     )
     from tinytail.server import (
@@ -175,7 +176,7 @@ _NAMES = {
     "tinytail.power": "PowerCuts verify_power_cut",
     "tinytail.reproduction.reproduce": "Reproduction reproduce",
     "tinytail.searches": "search",
-    "tinytail.searches.result": "Candidate Search",
+    "tinytail.searches.result": "Candidate LeftOut Search",
     "tinytail.server": "serve",
     "tinytail.sweeps": "read_sweep sweep",
     "tinytail.sweeps.result": "Sweep",

@@ -510,7 +510,7 @@ pub(crate) fn outcome<M: Measures>(
     let mut erased_since_ageing = ErasedNote::new(at_trigger.min(before.erased), now.all, host_pages);
     let fall = fall(drive, &figures, now);
     for note in [&mut erased, &mut erased_since_ageing].into_iter().filter(|note| note.drift_pages < 0) {
-        note.stall_seconds = fall.stall_seconds(gc_units.gain_pages);
+        note.urgent_seconds = fall.urgent_seconds(gc_units.gain_pages);
     }
     let unmapped_read_percent = percent_of(counters.host.unmapped_reads, read.count);
     let has_begun = metrics.span().requests > 0;

@@ -121,14 +121,14 @@ fn mean_blocks(outcome: &Outcome, from: usize, to: usize) -> f64 {
     blocks.iter().sum::<f64>() / blocks.len() as f64
 }
 
-/// Whether a GC was urgent in some plane, so that writes waited for it.
+/// Whether a GC was urgent in some plane, so that it came before writes.
 fn has_urgent_gc(outcome: &Outcome) -> bool {
     outcome.techniques.iter().any(|(name, count)| name.ends_with(": passed urgently") && *count > 0)
 }
 
 /// Runs of several lengths, on the way from one state to another and long after it.
 #[test]
-fn a_run_that_has_become_level_borrows_nothing_and_a_stall_that_is_foretold_comes() {
+fn a_run_that_has_become_level_borrows_nothing_and_urgent_gc_that_is_foretold_comes() {
     let is_soak = std::env::var_os("TINYTAIL_SOAK").is_some();
     let designs: &[&str] = if is_soak {
         &["base", "base+preemptible", "base+plane-preemptible", "base+plane-blocking", "base+d-choices-victim+plane-preemptible"]
@@ -156,14 +156,14 @@ fn a_run_that_has_become_level_borrows_nothing_and_a_stall_that_is_foretold_come
             level += 1;
             assert!(finding.is_none(), "it is level: {what}");
         }
-        let Some(stall) = finding.and_then(|finding| finding.figures.get("stall_seconds")) else { continue };
-        if *stall == 0.0 {
+        let Some(urgent) = finding.and_then(|finding| finding.figures.get("urgent_seconds")) else { continue };
+        if *urgent == 0.0 {
             assert!(has_urgent_gc(&outcome), "{what}");
             continue;
         }
         foretold += 1;
-        assert!(*stall <= outcome.simulated_seconds, "{what}");
-        let until = |share: f64| of_length(requests * (1.0 + share * stall / outcome.simulated_seconds));
+        assert!(*urgent <= outcome.simulated_seconds, "{what}");
+        let until = |share: f64| of_length(requests * (1.0 + share * urgent / outcome.simulated_seconds));
         assert!(!has_urgent_gc(&until(0.7)), "too late: {what}");
         assert!(has_urgent_gc(&until(1.3)), "too early: {what}");
     }

@@ -776,7 +776,7 @@ class Erased:
             the run lived on pages that its GC did not free.
         drift_percent: Drift in percent of the pages that were programmed for the host; None if
             there were none.
-        stall_seconds: For how many seconds after the end the erased pages of the plane with the
+        urgent_seconds: For how many seconds after the end the erased pages of the plane with the
             fewest could fall on, until GC is urgent there and comes before writes. Only of a run
             that borrowed space, took erased pages to its end as fast as before, and lasted at least
             as long as that; None of others.
@@ -786,7 +786,7 @@ class Erased:
     end_pages: int
     drift_pages: int
     drift_percent: float | None
-    stall_seconds: float | None
+    urgent_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)

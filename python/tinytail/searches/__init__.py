@@ -59,7 +59,8 @@ def search(
     before; all are tried if there are no more than `trials`. Long runs with other seeds confirm the
     best of them; designs of drives of one size use the addresses that all can hold. The front
     is made of the combinations that keep all constraints, lived on no borrowed space, and that no
-    other one and no design beside them is better than in one objective and nowhere worse.
+    other one and no design beside them is better than in one objective and nowhere worse. Of two
+    that chance alone tells apart in all objectives it has one.
 
     Args:
         axes: values by the name of what they vary, as for `sweep`; those of the workload and of the

@@ -209,6 +209,25 @@ def test_states_that_differ_are_told_by_groups_of_designs(native: FakeNative) ->
     jsonschema.validate(document, tinytail.read_schema("compare"))
 
 
+def test_a_state_that_no_run_reached_is_none(native: FakeNative) -> None:
+    native.runs = {"base": lambda spec, _: result(spec["design"], state=None)}
+    comparison = compare(native, ["base"])
+    assert comparison.to_dict()["state"] is None
+    assert not any(line.startswith("state") for line in comparison.table(100).splitlines())
+    jsonschema.validate(comparison.to_dict(), tinytail.read_schema("compare"))
+
+
+@pytest.mark.parametrize(("percent", "shown"), [(86.8, "86.8 %"), (1.0, "")])
+def test_reads_without_data_have_a_row_where_there_are_many(
+    native: FakeNative, percent: float, shown: str
+) -> None:
+    native.runs = {"base": lambda spec, _: result(spec["design"], unmapped_read_percent=percent)}
+    comparison = compare(native, ["base"])
+    for text in (comparison.table(100), comparison.verdict(100)):
+        rows = [line.split() for line in text.splitlines() if "reads without data" in line]
+        assert [" ".join(row[3:]) for row in rows] == ([shown] if shown else [])
+
+
 def test_states_differ_for_parity_where_designs_with_it_stand_beside_those_without() -> None:
     comparison = tinytail.compare(
         ["base", "base+rain"], device="ttflash-small", workload="randrw70-qd16", requests=200

@@ -55,14 +55,14 @@ def series() -> dict[str, Any]:
     return document | {name: [7, 0] for name in counts} | {name: [7.5, None] for name in figures}
 
 
-def erased(drift: int, stall_seconds: float | None = None) -> dict[str, Any]:
+def erased(drift: int, urgent_seconds: float | None = None) -> dict[str, Any]:
     """Erased pages with a drift."""
     ends = {"start_pages": 50_000, "end_pages": 50_000 + drift}
     return {
         **ends,
         "drift_pages": drift,
         "drift_percent": drift / 1000,
-        "stall_seconds": stall_seconds,
+        "urgent_seconds": urgent_seconds,
     }
 
 

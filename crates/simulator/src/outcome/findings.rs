@@ -37,7 +37,7 @@ pub enum FindingCode {
     /// GC freed fewer pages than were programmed, so the run lived on pages that were erased before, as no run can for ever: by more
     /// than 5 % of the host's pages, and more than half of what a GC frees in each plane or die that starts one; and erased pages
     /// still fell in the last third of the measured part. If it did not borrow as much itself, warming up and it together may have,
-    /// from where the design starts GC. Figures: `drift_pages`, `drift_percent`, and `stall_seconds` as in `erased` where that is
+    /// from where the design starts GC. Figures: `drift_pages`, `drift_percent`, and `urgent_seconds` as in `erased` where that is
     /// known.
     Borrowed,
     /// GC freed as much more than was programmed: the run paid for writes that came before it. Figures: `drift_pages`, and
@@ -327,12 +327,12 @@ fn drift_of(run: &Run<'_>, erased: &ErasedNote, counters: &[Counters], when: &st
     }
     let share = erased.drift_percent.map(f64::abs).map_or(String::new(), |percent| format!(", {percent:.0} % of the host's"));
     let drift = [("drift_pages", Some(erased.drift_pages as f64)), ("drift_percent", erased.drift_percent)];
-    let figures = drift.into_iter().chain([("stall_seconds", erased.stall_seconds)]);
+    let figures = drift.into_iter().chain([("urgent_seconds", erased.urgent_seconds)]);
     let figures = figures.filter_map(|(name, figure)| Some((name, figure?))).collect();
     let (code, message) = if erased.drift_pages < 0 {
-        let then = match erased.stall_seconds {
-            Some(stall) if stall == 0.0 => "GC is urgent in a plane, so that its writes wait".into(),
-            Some(stall) => format!("at this rate GC is urgent in a plane, and its writes stall, {} later", time(stall)),
+        let then = match erased.urgent_seconds {
+            Some(urgent) if urgent == 0.0 => "GC is urgent in a plane, and comes before its writes".into(),
+            Some(urgent) => format!("at this rate GC is urgent in a plane, and comes before its writes, {} later", time(urgent)),
             None => "erased pages still fell at the end".into(),
         };
         let message = format!("space borrowed{when}: GC freed {} fewer than were programmed{share}; {then}", counted(pages, "page"));
@@ -624,14 +624,14 @@ mod tests {
 
     #[test]
     fn a_fall_that_has_come_to_its_end_borrows_nothing_and_one_with_a_known_end_foretells_it() {
-        let of = |fall: Fall, stall_seconds, measured: (u64, u64)| {
+        let of = |fall: Fall, urgent_seconds, measured: (u64, u64)| {
             let counters = counted(|counters| counters.ftl.host_pages = 1000);
             let (series, none) = (SeriesSummary::default(), latencies(1_000_000));
             let mut run = run(&counters, &none, &none, &series);
             run.fall = fall;
             run.before = counters;
-            run.erased = ErasedNote { stall_seconds, ..ErasedNote::new(measured.0, measured.1, 1000) };
-            run.erased_since_ageing = ErasedNote { stall_seconds, ..ErasedNote::new(3000, measured.1, 2000) };
+            run.erased = ErasedNote { urgent_seconds, ..ErasedNote::new(measured.0, measured.1, 1000) };
+            run.erased_since_ageing = ErasedNote { urgent_seconds, ..ErasedNote::new(3000, measured.1, 2000) };
             drifted(&run)
         };
         let level = Fall { last_third_pages: 0, ..FALLS };
@@ -639,10 +639,13 @@ mod tests {
         let repaid = of(level, None, (1000, 1200)).unwrap();
         assert_eq!((repaid.code, repaid.figures["drift_pages"]), (FindingCode::Repaid, 200.0), "and nothing of warming up");
         let foretold = of(FALLS, Some(12.5), (2000, 1000)).unwrap();
-        assert!(foretold.message.ends_with("; at this rate GC is urgent in a plane, and its writes stall, 12.5 s later"), "{foretold:?}");
-        assert_eq!(foretold.figures["stall_seconds"], 12.5);
+        assert!(
+            foretold.message.ends_with("; at this rate GC is urgent in a plane, and comes before its writes, 12.5 s later"),
+            "{foretold:?}"
+        );
+        assert_eq!(foretold.figures["urgent_seconds"], 12.5);
         let urgent = of(FALLS, Some(0.0), (2000, 1000)).unwrap();
-        assert!(urgent.message.ends_with("; GC is urgent in a plane, so that its writes wait"), "{urgent:?}");
+        assert!(urgent.message.ends_with("; GC is urgent in a plane, and comes before its writes"), "{urgent:?}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct ErasedNote {
     /// For how many seconds after the end the erased pages of the plane with the fewest could fall on, until GC is urgent there and
     /// comes before writes. Only of a run that borrowed space, took erased pages to its end as fast as before, and lasted at least as
     /// long as that; `None` of others.
-    pub stall_seconds: Option<f64>,
+    pub urgent_seconds: Option<f64>,
 }
 
 /// Erased pages, those of GC's reserve included.
@@ -50,7 +50,7 @@ impl ErasedNote {
             end_pages,
             drift_pages,
             drift_percent: (host_pages > 0).then(|| drift_pages as f64 * 100.0 / host_pages as f64),
-            stall_seconds: None,
+            urgent_seconds: None,
         }
     }
 }
@@ -90,7 +90,7 @@ impl Fall {
 
     /// In how many seconds GC is urgent in the plane with the fewest erased pages. `None` where that is not known: a fall that becomes
     /// slower may end, one of less than a GC frees may be chance, and none is known to go on for longer than it was seen.
-    pub fn stall_seconds(self, gain_pages: f64) -> Option<f64> {
+    pub fn urgent_seconds(self, gain_pages: f64) -> Option<f64> {
         if !self.goes_on() {
             return None;
         }
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_foretold_of_a_steady_fall_and_no_farther_than_it_was_seen() {
-        assert_eq!(steady().stall_seconds(45.0), Some(60.0 * 10.0 / 90.0));
+    fn urgent_gc_is_foretold_of_a_steady_fall_and_no_farther_than_it_was_seen() {
+        assert_eq!(steady().urgent_seconds(45.0), Some(60.0 * 10.0 / 90.0));
         let with = |change: fn(&mut Fall)| {
             let mut fall = steady();
             change(&mut fall);
-            fall.stall_seconds(45.0)
+            fall.urgent_seconds(45.0)
         };
-        assert_eq!(with(|fall| fall.last_third_pages = 240), steady().stall_seconds(45.0));
+        assert_eq!(with(|fall| fall.last_third_pages = 240), steady().urgent_seconds(45.0));
         assert_eq!(with(|fall| fall.last_third_pages = 239), None, "it becomes slower");
         assert_eq!(with(|fall| fall.kept_pages = 20), Some(10.0));
         assert_eq!(with(|fall| fall.kept_pages = 19), None, "that is farther than it was seen");
