@@ -117,6 +117,7 @@ pub fn plain_design(scope: Scope) -> Design {
         start: Start::default(),
         rows: Vec::new(),
         files: Vec::new(),
+        policies: Vec::new(),
     }
 }
 

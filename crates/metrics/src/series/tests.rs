@@ -41,7 +41,7 @@ fn steps(gap: std::ops::Range<u64>) -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn look(series: &mut Series, step: &Step) {
-    series.end_window(FreeBlocks { min: step.free, mean_sum: f64::from(step.free), looks: 1 }, step.work);
+    series.end_window(FreeBlocks { min: step.free, mean_sum: f64::from(step.free), looks: 1, pages: 0 }, step.work);
     series.go_to(step.completion.completed);
 }
 

@@ -331,7 +331,7 @@ fn drift_of(run: &Run<'_>, erased: &ErasedNote, counters: &[Counters], when: &st
     let figures = figures.filter_map(|(name, figure)| Some((name, figure?))).collect();
     let (code, message) = if erased.drift_pages < 0 {
         let then = match erased.urgent_seconds {
-            Some(urgent) if urgent == 0.0 => "GC is urgent in a plane, and comes before its writes".into(),
+            Some(0.0) => "GC is urgent in a plane, and comes before its writes".into(),
             Some(urgent) => format!("at this rate GC is urgent in a plane, and comes before its writes, {} later", time(urgent)),
             None => "erased pages still fell at the end".into(),
         };

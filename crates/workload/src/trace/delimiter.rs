@@ -150,7 +150,7 @@ mod tests {
 
     /// A field as a program that writes CSV quotes it.
     fn written(field: &str, delimiter: char, all: bool) -> String {
-        let must = field.contains(|letter: char| letter == '"' || letter == delimiter || letter == '\r');
+        let must = field.contains(['"', delimiter, '\r']);
         if all || must { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
     }
 

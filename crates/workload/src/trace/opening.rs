@@ -367,7 +367,7 @@ impl Settling<'_> {
         let fits = agreement.is_aligned || header.is_some_and(|header| header.delimiter.is_some());
         // Where a column is another than the format has there, names that are not known may be anything.
         if agreement.is_misplaced {
-            columns.places = Box::default();
+            *columns.places = Default::default();
         }
         let of_format = agreement.is_aligned.then_some(&columns);
         let proposal = if fits { proposal::proposal(head, preamble, of_format, given) } else { None };
