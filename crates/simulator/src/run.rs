@@ -12,6 +12,7 @@ use crate::play::{ARRIVAL_MAX, Ending, play, play_for, play_streams};
 use crate::spec::{RunError, Spec, TimelineSpec};
 use crate::wear::erases_so_far;
 use crate::without::without;
+use std::cell::Cell;
 use std::sync::Arc;
 use tinytail_config::{ConfigError, counted};
 use tinytail_core::design::{Adjustment, Design};
@@ -413,10 +414,37 @@ fn warm<M: Measures>(
         return Ok((Ending::Complete, "none: no write buffer to fill".into(), None));
     }
     let mut streams = workload.streams(spec.seed ^ 0x5bd1_e995, context, requests)?;
-    let ending = play_streams(drive, &mut streams, start, control, |drive| drive.counters().buffer.flushed >= buffer);
+    let turns = Turns::of(drive);
+    let ending = play_streams(drive, &mut streams, start, control, |drive| {
+        let counters = drive.counters();
+        counters.buffer.flushed >= buffer && turns.as_ref().is_none_or(|turns| turns.are_level(drive, counters.gc.erases))
+    });
     let or_end = requests.map_or("the workload's end".into(), |requests| counted(requests, "request"));
-    let warm_up = format!("other requests of the workload until {} were flushed, or {or_end}", counted(buffer, "page"));
+    let level =
+        if turns.is_some() { ", and the GCs that wait for each other left no fewer pages erased after a turn of each plane" } else { "" };
+    let warm_up = format!("other requests of the workload until {} were flushed{level}, or {or_end}", counted(buffer, "page"));
     Ok((ending, warm_up, None))
+}
+
+/// Where the GCs of a plane group wait for each other, planes run lower on erased pages than ageing leaves them, which knows no
+/// waiting. The erases and the erased pages of the drive when its planes had their last turns; as many erases as planes are a turn of each.
+struct Turns(Cell<(u64, u64)>);
+
+impl Turns {
+    fn of<M: Measures>(drive: &Drive<M>) -> Option<Self> {
+        (drive.design().gc_gate.name() == "rotating").then(|| Self(Cell::new((0, erased_pages(drive)))))
+    }
+
+    /// Whether no fewer pages are erased than a turn of each plane ago.
+    fn are_level<M: Measures>(&self, drive: &Drive<M>, erases: u64) -> bool {
+        let (then, before) = self.0.get();
+        if erases < then + u64::from(drive.view().geometry().planes()) {
+            return false;
+        }
+        let erased = erased_pages(drive);
+        self.0.set((erases, erased));
+        erased >= before
+    }
 }
 
 /// The most arrivals that are kept from one pass for the next.
