@@ -7,6 +7,7 @@ describes, of which crates/policies has the one definition.
 from __future__ import annotations
 
 import ctypes
+import dis
 import json
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,7 @@ def compiled(policy: Policy, parameters: Mapping[str, Any]) -> int:
         ConfigError: Numba is missing, or cannot compile it; a parameter is no number.
     """
     check_compiled(policy.name, parameters)
+    _check_assigns(policy)
     # What is equal may differ in type, and compiles to something else.
     made = (policy.target, policy.interface, repr(sorted(parameters.items())))
     if made not in _COMPILED:
@@ -73,7 +75,27 @@ def _compile(policy: Policy, parameters: Mapping[str, Any]) -> Any:
     try:
         return numba.cfunc(signature)(scope["entry"])
     except numba.core.errors.NumbaError as error:
+        if "readonly array" in str(error):
+            raise ConfigError(f"{_assigns(policy)}\n{error}") from error
         raise ConfigError(f"numba cannot compile {policy.name}: {error}") from error
+
+
+def _assigns(policy: Policy) -> str:
+    return (
+        f"{policy.name} assigns to its view, which is read-only; arrays have `copy()` for a copy "
+        "of your own"
+    )
+
+
+def _check_assigns(policy: Policy) -> None:
+    """Makes sure that a policy assigns to no attribute: compiled code has them of views only.
+
+    Raises:
+        ConfigError: It does.
+    """
+    for instruction in dis.get_instructions(policy.target):
+        if instruction.opname in ("STORE_ATTR", "DELETE_ATTR"):
+            raise ConfigError(f"{_assigns(policy)}: `{instruction.argval} = ...`")
 
 
 @cache
@@ -163,6 +185,20 @@ def _pointer() -> Any:
     return intrinsic(pointer)
 
 
+@cache
+def _read_only() -> Any:
+    """Makes an array one that compiled code cannot assign to."""
+    from numba.extending import intrinsic
+
+    def read_only(_context: Any, array: Any) -> Any:
+        def generate(_: Any, __: Any, ___: Any, values: Any) -> Any:
+            return values[0]
+
+        return array.copy(readonly=True)(array), generate
+
+    return intrinsic(read_only)
+
+
 def _dtype(ctype: str) -> Any:
     import numpy as np
 
@@ -192,7 +228,7 @@ def _teach(
     from numba import carray, int64, uintp
     from numba.extending import overload_attribute
 
-    pointer, of = _pointer(), owner.of
+    pointer, read_only, of = _pointer(), _read_only(), owner.of
     offset, ctype = field["offset"], field["type"]
     held = (
         _dtype(ctype.removeprefix("const ").removesuffix("*").strip())
@@ -219,8 +255,8 @@ def _teach(
         def impl(value: Any) -> Any:
             at = of(value)
             count = int64(carray(pointer(at + uintp(length_offset)), 1, length)[0])
-            return carray(
-                pointer(carray(pointer(at + uintp(offset)), 1, address)[0]), (count,), held
+            return read_only(
+                carray(pointer(carray(pointer(at + uintp(offset)), 1, address)[0]), (count,), held)
             )
 
     overload_attribute(owner.kind, field["name"])(_always(impl))
