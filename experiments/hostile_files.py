@@ -3,7 +3,7 @@
 Each attack is a command with a file or a place that no careful user would give it. What is wanted
 of each stands beside it: it ends soon, with the documented exit code and a sentence, takes little
 memory, and shows or keeps what it computed. Prints a row for each attack and ends with 1 if one
-does not hold. Takes about ten minutes. From the root of a checkout that is built:
+does not hold. Takes about twenty minutes. From the root of a checkout that is built:
 
     .venv/bin/python experiments/hostile_files.py [WORD_OF_AN_ATTACK ...]
 """
@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -42,6 +44,17 @@ RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests",
 FOUR = ("base", "base+no-gc", "ttflash", "pb")
 TABLE = "p99"
 HEADER = 'summary = "s"\nkind = "overlay"\n'
+# What no output to a file has.
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# They listen until the program ends.
+SERVERS: list[socket.socket] = []
+SWEEP = """device = "ttflash-small"
+designs = ["base"]
+workload = "randrw70-qd16"
+requests = 500
+[axes]
+gc.write_points = [1, 2, 4]
+"""
 
 
 @dataclass(frozen=True)
@@ -105,6 +118,7 @@ class Wanted:
             "no table": not refused and self.shows not in ended.out,
             "no results": not refused and self.keeps and not _is_json(folder / self.keeps),
             "written": bool(self.lacks) and (folder / self.lacks).exists(),
+            "control characters": CONTROLS.search(ended.out + ended.err) is not None,
         }
         return ", ".join(name for name, holds in found.items() if holds)
 
@@ -554,9 +568,177 @@ def _put(content: bytes, folder: Path) -> None:
     (folder / "t.trace").write_bytes(content)
 
 
+def power_cuts() -> Iterator[Attack]:
+    """Drives on which commands end at once, so that there is always room for another one."""
+    for words in (
+        ("timing.ram_ns=0", "ram.buffer_kib=2000000"),
+        ("timing.ram_ns=0", "ram.buffer_kib=64"),
+        ("timing.ram_ns=1000", "ram.buffer_kib=2000000"),
+    ):
+        given = [word for each in words for word in ("--set", each)]
+        yield Attack(
+            f"losses of power with {' and '.join(words)}",
+            ("verify", "power-cut", "base", "--device", "ttflash-small", "--cuts", "5", *given),
+            Wanted((0,), 60, 1024 * MIB),
+        )
+
+
+def policies(name: str, body: str, head: str = "") -> Callable[[Path], object]:
+    """Prepares an overlay with a policy of victims, in Python."""
+    function = f"def {name}(view, plane, candidates):\n"
+    chain = f'[victim]\nchain = [{{ policy = "custom", file = "p.py", name = "{name}" }}]\n'
+    decorated = f"import tinytail\n{head}"
+    return both(
+        written("p.py", f"{decorated}{function}{body}"), written("p.toml", f"{HEADER}{chain}")
+    )
+
+
+def programs() -> Iterator[Attack]:
+    """Designs whose policies are programs: run where nobody asked, endless, fatal, writing."""
+    plain, compiled = '@tinytail.policy("victim")\n', '@tinytail.policy("victim", compiled=True)\n'
+    best = "    return candidates[0]\n"
+    for words in (("config", "check", "p.toml"), ("designs", "base+p.toml"), ("designs", "p.toml")):
+        yield Attack(
+            f"a policy that writes when it is imported, by {' '.join(words)}",
+            words,
+            Wanted((0,), lacks="ran"),
+            prepare=policies("trap", best, f'open("ran", "w").close()\n{plain}'),
+        )
+    for what, body in (
+        ("signal 11", "    import os\n    os.kill(os.getpid(), 11)\n"),
+        ("signal 7", "    import os\n    os.kill(os.getpid(), 7)\n"),
+        ("signal 6", "    import os\n    os.abort()\n"),
+        ("an exit", "    import os\n    os._exit(3)\n"),
+    ):
+        yield Attack(
+            f"a policy that ends its process by {what}",
+            ("compare", "base", "base+p.toml", *RUN, "--json", "j"),
+            Wanted((1,), 60, shows=TABLE, keeps="j"),
+            prepare=policies("end", body + best, plain),
+        )
+    for what, body in (
+        ("endless", "    while True:\n        pass\n"),
+        ("sleeping", "    import time\n    time.sleep(1000)\n"),
+    ):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            yield Attack(
+                f"{number.name} while a policy is {what}",
+                ("compare", "base+p.toml", *RUN),
+                Wanted((130,), 3.0 + AFTER_SIGNAL_S),
+                prepare=policies("stay", body, plain),
+                interrupt=number,
+            )
+    for table in ("erases", "valid_pages"):
+        for kind, head in (("Python", plain), ("compiled Python", compiled)):
+            yield Attack(
+                f"a policy in {kind} that writes {table} of the drive",
+                ("compare", "base+p.toml", *RUN, "--verify"),
+                Wanted((1, 2), 60),
+                prepare=policies("write", f"    view.{table}[candidates[0]] = 0\n{best}", head),
+            )
+
+
+def many_points() -> Iterator[Attack]:
+    """Sweeps of many points that are interrupted."""
+    for points in (100, 10_000, 100_000):
+        text = SWEEP.replace("[1, 2, 4]", "[1]")
+        axis = f"synthetic.queue_depth = {{ from = 1, to = {points}, step = 1 }}\n"
+        yield Attack(
+            f"SIGINT while {points:,} points are run",
+            ("sweep", "s.toml"),
+            Wanted((130, 0), 3.0 + AFTER_SIGNAL_S),
+            prepare=written("s.toml", text + axis),
+            interrupt=signal.SIGINT,
+        )
+
+
+def control_characters() -> Iterator[Attack]:
+    """Texts of files that a terminal would obey."""
+    escaped = "\\u001b[31m\\u0007\\u009b2J\\u007f"
+    text = f'name = "esc"\nkind = "overlay"\nsummary = "{escaped}"\n[gc]\nwrite_points = 2\n'
+    made = written("esc.toml", text)
+    yield Attack("a summary that colours", ("designs", "esc.toml"), Wanted((0,)), prepare=made)
+    yield Attack(
+        "a summary that colours, as JSON",
+        ("compare", "base+esc.toml", *RUN, "--json", "-"),
+        Wanted((0,), 30),
+        prepare=made,
+    )
+    yield Attack(
+        "a key that colours",
+        ("config", "check", "esc.toml"),
+        prepare=written("esc.toml", text + f'"{escaped}" = 1\n'),
+    )
+    yield Attack("a name that colours", ("compare", "base\x1b[31m", *RUN))
+
+
+def changed_files() -> Iterator[Attack]:
+    """Kept results of which a bit or a value has changed."""
+
+    def swept(folder: Path) -> None:
+        (folder / "s.toml").write_text(SWEEP, "utf-8")
+        subprocess.run([*TINYTAIL, "sweep", "s.toml"], cwd=folder, capture_output=True, check=True)
+
+    def flipped(number: int, folder: Path) -> None:
+        swept(folder)
+        drawn = random.Random(number)
+        files = [path for path in sorted((folder / "s").rglob("*")) if path.is_file()]
+        path = drawn.choice([path for path in files if path.stat().st_size])
+        content = bytearray(path.read_bytes())
+        content[drawn.randrange(len(content))] ^= 1 << drawn.randrange(8)
+        path.write_bytes(content)
+        shutil.copytree(folder / "s", folder / "t")
+
+    for number in range(10):
+        yield Attack(
+            f"bit {number} of a sweep's files flipped",
+            ("sweep", "show", "s"),
+            # The copy of the definition is not read.
+            Wanted((0, 2)),
+            prepare=partial(flipped, number),
+        )
+
+    def changed(change: Callable[[str], str], folder: Path) -> None:
+        a_result(folder, "a.json")
+        (folder / "b.json").write_text(change((folder / "a.json").read_text("utf-8")), "utf-8")
+
+    for what, change, wanted in (
+        ("another design", lambda text: text.replace('"base"', '"firmware"'), Wanted((1,))),
+        (
+            "a count of 1e18",
+            lambda text: re.sub(r'"erases": \d+', '"erases": 1e18', text),
+            Wanted(says="erases"),
+        ),
+        (
+            "a mean of 1e999",
+            lambda text: re.sub(r'"mean_us": [\d.]+', '"mean_us": 1e999', text),
+            Wanted(says="mean_us"),
+        ),
+    ):
+        yield Attack(
+            f"results compared with {what}",
+            ("diff", "a.json", "b.json"),
+            wanted,
+            prepare=partial(changed, change),
+        )
+
+
+def silent_schedulers() -> Iterator[Attack]:
+    """An address of a cluster that accepts and says nothing."""
+    server = socket.create_server(("127.0.0.1", 0))
+    SERVERS.append(server)
+    yield Attack(
+        "a silent address as a cluster",
+        ("sweep", "s.toml", "--cluster", f"tcp://127.0.0.1:{server.getsockname()[1]}"),
+        Wanted((1,), 30, says="no scheduler of Dask answers"),
+        prepare=written("s.toml", SWEEP),
+    )
+
+
 KINDS = (
     *(long_files, odd_files, entries_of_the_cache, little_memory, places, missing_traces),
-    *(large_traces, odd_traces),
+    *(large_traces, odd_traces, power_cuts, programs, many_points, control_characters),
+    *(changed_files, silent_schedulers),
 )
 
 
