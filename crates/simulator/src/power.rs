@@ -18,6 +18,9 @@ use tinytail_metrics::Metrics;
 const DEPTH: usize = 32;
 /// The most events between two losses of power.
 const EVENTS_MAX: u32 = 800;
+/// The most commands that the host gives between two events. On a drive whose RAM takes no time, commands may end at once, so that
+/// there are never `DEPTH` of them under way.
+const COMMANDS_MAX: u64 = 2 * DEPTH as u64;
 /// Of a hundred commands, trims; and writes. The others are reads.
 const TRIMS: u32 = 5;
 const WRITES: u32 = 60;
@@ -318,23 +321,15 @@ pub fn cut_power(spec: &PowerSpec, control: &Control) -> Result<PowerOutcome, Ru
     let buffer_pages = u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes);
     let collects = drive.design().gc_trigger.name() != "never";
     let is_warm = |drive: &Drive<Metrics>| drive.counters().buffer.flushed >= buffer_pages && (drive.counters().gc.erases > 0 || !collects);
-    for _ in 0..WARM_UP_EVENTS_MAX {
-        if is_warm(&drive) || control.is_cancelled() {
-            break;
-        }
-        keep_busy(&mut drive, &mut host);
-        drive.step();
-    }
+    let has_waited = |drive: &Drive<Metrics>| drive.counters().flash.events >= WARM_UP_EVENTS_MAX;
+    let is_used_enough = |drive: &Drive<Metrics>| is_warm(drive) || has_waited(drive) || control.is_cancelled();
+    use_drive(&mut drive, &mut host, WARM_UP_EVENTS_MAX, is_used_enough).map_err(failed)?;
     for cut in 1..=spec.cuts {
         if control.is_cancelled() {
             break;
         }
-        for _ in 0..host.below(u64::from(EVENTS_MAX)) {
-            keep_busy(&mut drive, &mut host);
-            if !drive.step() && drive.outstanding() > 0 {
-                return Err(failed(drive.explain_standstill()));
-            }
-        }
+        let events = host.below(u64::from(EVENTS_MAX));
+        use_drive(&mut drive, &mut host, events, |_| false).map_err(failed)?;
         recoveries.push(drive.cut_power().map_err(|error| failed(error.to_string()))?);
         if cut % AUDIT_EVERY == 0 || cut == spec.cuts {
             drive.audit().map_err(|what| failed(format!("an invariant does not hold after loss of power {cut}: {what}")))?;
@@ -342,10 +337,7 @@ pub fn cut_power(spec: &PowerSpec, control: &Control) -> Result<PowerOutcome, Ru
         control.advance(cut);
     }
     // The last recovery is followed by a use too.
-    for _ in 0..EVENTS_MAX {
-        keep_busy(&mut drive, &mut host);
-        drive.step();
-    }
+    use_drive(&mut drive, &mut host, EVENTS_MAX.into(), |_| false).map_err(failed)?;
     let times = |of: fn(&Recovery) -> u64| Times::of(recoveries.iter().map(of).collect());
     let sum = |of: fn(&Recovery) -> u64| recoveries.iter().map(of).sum();
     let read_back = |of: fn(&Comparison) -> u64| recoveries.iter().filter_map(|recovery| recovery.read_back.as_ref()).map(of).sum();
@@ -373,12 +365,32 @@ pub fn cut_power(spec: &PowerSpec, control: &Control) -> Result<PowerOutcome, Ru
     })
 }
 
-/// The host's commands: always so many under way.
-fn keep_busy(drive: &mut Drive<Metrics>, host: &mut Host) {
-    while drive.outstanding() < DEPTH {
+/// Lets the host use the drive for so many events, or until `is_enough`. Commands that end at once count as events.
+///
+/// # Errors
+/// Requests that stop completing.
+fn use_drive(drive: &mut Drive<Metrics>, host: &mut Host, events: u64, is_enough: impl Fn(&Drive<Metrics>) -> bool) -> Result<(), String> {
+    let mut left = events;
+    while left > 0 && !is_enough(drive) {
+        let ended_at_once = keep_busy(drive, host);
+        if !drive.step() && drive.outstanding() > 0 {
+            return Err(drive.explain_standstill());
+        }
+        left = left.saturating_sub(1 + ended_at_once);
+    }
+    Ok(())
+}
+
+/// Gives the drive commands until `DEPTH` are under way. Returns 0, or how many commands it took if there are fewer all the same.
+fn keep_busy(drive: &mut Drive<Metrics>, host: &mut Host) -> u64 {
+    for _ in 0..COMMANDS_MAX {
+        if drive.outstanding() >= DEPTH {
+            return 0;
+        }
         let command = host.command();
         drive.submit(drive.now(), command).expect("commands lie inside the drive");
     }
+    if drive.outstanding() < DEPTH { COMMANDS_MAX } else { 0 }
 }
 
 #[cfg(test)]

@@ -33,6 +33,23 @@ fn a_seed_repeats_a_run_and_another_seed_does_not() {
     assert_ne!(once.event_hash, other.event_hash);
 }
 
+/// Commands that the RAM serves in no time are never under way, and with a buffer as large as the drive all of them are such commands.
+#[test]
+fn a_drive_whose_ram_takes_no_time_comes_to_its_end() {
+    for (design, words) in [
+        ("base", ["timing.ram_ns=0", "ram.buffer_kib=2000000"]),
+        ("ttflash", ["timing.ram_ns=0", "ram.buffer_kib=2000000"]),
+        ("base", ["timing.ram_ns=1000", "ram.buffer_kib=2000000"]),
+    ] {
+        let case = CASES.iter().find(|case| case.design == design).unwrap();
+        let settings = Settings::try_from(words.map(str::to_owned).to_vec()).unwrap();
+        let outcome = cut_power(&PowerSpec { settings, ..PowerSpec::of(case, 5, 1) }, &Control::default()).unwrap();
+        assert_eq!((outcome.cuts, outcome.lost, outcome.stale, outcome.mismatch), (5, 0, 0, None), "{design}, {words:?}");
+        // Ten times as many as a comparison of the usual workloads has requests.
+        assert!(outcome.completed < 20_000_000, "{design}, {words:?}: {}", outcome.completed);
+    }
+}
+
 #[test]
 fn data_that_go_before_parity_are_refused() {
     let case = CASES.iter().find(|case| case.design == "ttflash").unwrap();
