@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from tinytail import units
+from tinytail.inputs.tables import design_label
 from tinytail.verdict.measurements import MEASURED
 from tinytail.verdict.percentiles import PERCENTILES, Kind, headline
 
@@ -36,7 +37,9 @@ def curve(comparison: Comparison, width: int) -> list[Text]:
     kind, depth = judged_by.kind, math.log10(judged_by.percentile.one_in)
     results = comparison.results[: len(MARKS)]
     columns = [_column(result.distribution, kind) for result in results]
-    legend = [f"{mark} {each.design}" for mark, each in zip(MARKS, results, strict=False)]
+    legend = [
+        f"{mark} {design_label(each.design)}" for mark, each in zip(MARKS, results, strict=False)
+    ]
     marks = MARKS[: len(results)]
     measured = next((each.measured for each in results if each.measured), None)
     if measured is not None and judged_by.percentile.of(_latency(measured, kind)) is not None:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from tinytail import units
 from tinytail.comparison.curve import curve
+from tinytail.inputs.tables import design_label
 from tinytail.terminal.table import GAP, Column, Row, laid_out
 from tinytail.verdict.causes import human_name, together
 from tinytail.verdict.rows import facts, table_rows
@@ -51,7 +52,7 @@ def _table(comparison: Comparison, width: int) -> list[Text]:
     ]
     columns = [
         Column(
-            result.design,
+            design_label(result.design),
             [row.values[index] for row in rows],
             [row.margins[index] for row in rows],
             [row.ratios[index] for row in rows],
@@ -75,7 +76,7 @@ def _attribution(comparison: Comparison) -> RenderableType:
 
 def _design_attribution(result: DesignResult) -> RenderableType:
     slowest = result.attribution.slowest_reads
-    title = Text.assemble((result.design, "bold"))
+    title = Text.assemble((design_label(result.design), "bold"))
     if not slowest.count:
         title.append(": no reads")
         return title

@@ -14,6 +14,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tinytail import units
+from tinytail.inputs.tables import design_label
 from tinytail.terminal import bars
 from tinytail.terminal.table import GAP, Column, Row, laid_out, right, wrapped
 from tinytail.verdict import causes, measurements
@@ -102,7 +103,7 @@ def _sentences(comparison: Comparison, width: int) -> list[Text]:
     lines = []
     for sentence in sentences(comparison):
         text = Text.assemble(
-            (sentence.design, "bold"), ": ", (sentence.text, _TONES[sentence.tone])
+            (design_label(sentence.design), "bold"), ": ", (sentence.text, _TONES[sentence.tone])
         )
         lines += wrapped(text, width, indent=2)
     return lines
@@ -117,7 +118,7 @@ def _table(comparison: Comparison, width: int) -> list[Text]:
         return []
     columns = [
         Column(
-            f"{result.design} (partial)" if result.partial and len(results) > 1 else result.design,
+            design_label(result.design) + " (partial)" * (result.partial and len(results) > 1),
             [row.values[index] for row in rows],
             [row.margins[index] if row.margins else "" for row in rows],
             [row.ratios[index] if row.ratios else "" for row in rows],

@@ -31,6 +31,8 @@ DesignNamed = Named | Sequence[Named]
 # How a table that changes something is made of it.
 _CHANGES = ("base", "set", "name")
 _NAME = re.compile(r"[\w.-]+")
+# So many signs of a digest a label has at least.
+LABEL_DIGITS_MIN = 4
 # The text of every table that has been said, by the name of the file that it stands for.
 _TEXTS: dict[str, str] = {}
 
@@ -98,6 +100,27 @@ def read_table_text(name: str) -> str:
 def is_there(name: str) -> bool:
     """Whether a table stands for a file of this name."""
     return name in _TEXTS
+
+
+def design_label(design: str) -> str:
+    """A design as tables and legends show it: of a table's file the name without its ending.
+
+    Of the digest in it there are so many signs as tell it from other tables, four at least.
+    """
+    return "+".join(_short(part) if part in _TEXTS else part for part in design.split("+"))
+
+
+def _short(name: str) -> str:
+    stem, _, digest = Path(name).name.removesuffix(".toml").rpartition("-")
+    others = [
+        each.rpartition("-")[2].removesuffix(".toml")
+        for each in _TEXTS
+        if each != name and Path(each).name.startswith(f"{stem}-")
+    ]
+    for count in range(LABEL_DIGITS_MIN, len(digest)):
+        if not any(other.startswith(digest[:count]) for other in others):
+            return f"{stem}-{digest[:count]}"
+    return f"{stem}-{digest}"
 
 
 def texts(names: Iterable[str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from tinytail import units
 from tinytail.errors import installation
 from tinytail.inputs import libraries
+from tinytail.inputs.tables import design_label
 from tinytail.verdict import measurements
 from tinytail.verdict.noise import margin
 from tinytail.verdict.percentiles import PERCENTILES, latency_of
@@ -42,6 +43,7 @@ def html(comparison: Comparison) -> str:
 
 
 def _name(design: str) -> str:
+    design = design_label(design)
     if len(design) > NAME_CHARACTERS_MAX:
         design = f"…{design[-NAME_CHARACTERS_MAX:]}"
     return escape(design)

@@ -14,6 +14,7 @@ from plotly.io import to_html
 from plotly.offline import get_plotlyjs
 
 from tinytail import units
+from tinytail.inputs.tables import design_label
 from tinytail.pictures import data
 from tinytail.terminal.controls import visible
 from tinytail.verdict import measurements
@@ -118,6 +119,7 @@ def safe(text: str) -> str:
 
 def short_name(design: str) -> str:
     """A design's name, shortened if it is long, as paths are."""
+    design = design_label(design)
     if len(design) > NAME_CHARACTERS_MAX:
         design = f"…{design[-NAME_CHARACTERS_MAX:]}"
     return safe(design)

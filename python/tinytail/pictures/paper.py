@@ -24,6 +24,7 @@ from matplotlib.ticker import (
 
 from tinytail import units
 from tinytail.analysis.rate_match import PLACEMENTS, RateMatching
+from tinytail.inputs.tables import design_label
 from tinytail.pictures import data
 from tinytail.terminal.controls import visible
 
@@ -138,6 +139,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 def short(name: str) -> str:
     """A name, shortened if it is long, as paths are."""
+    name = design_label(name)
     return name if len(name) <= NAME_CHARACTERS_MAX else f"…{name[-NAME_CHARACTERS_MAX:]}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import tinytail
+from tinytail.inputs import tables
 
 DEVICE = {"base": "ttflash-small", "set": {"timing.read_ns": [50_000]}, "name": "slow-reads"}
 
@@ -172,3 +174,28 @@ def test_a_file_of_that_name_is_not_hidden(tmp_path: Path, monkeypatch: pytest.M
     Path(name).write_text("")
     with pytest.raises(tinytail.UsageError, match=r"there is a file mine-\w+\.toml"):
         tinytail.compare(["base"], device=drive, workload=workload())
+
+
+def test_a_label_has_no_more_of_a_digest_than_tells_tables_apart() -> None:
+    names = [tables.design(["base", {"gc": {"write_points": points}}]) for points in range(1, 9)]
+    labels = [tables.design_label(name) for name in names]
+    assert len(set(labels)) == len(names)
+    for name, label in zip(names, labels, strict=True):
+        assert re.fullmatch(r"base\+set-[0-9a-f]{4,8}", label)
+        assert name.startswith(label)
+    named = tables.design(["base", {"gc": {"write_points": 3}, "name": "three"}])
+    assert re.fullmatch(r"base\+three-[0-9a-f]{4}", tables.design_label(named))
+    # Other files keep their names.
+    assert tables.design_label("base+more-1234abcd.toml") == "base+more-1234abcd.toml"
+
+
+def test_tables_and_legends_show_labels() -> None:
+    said = tinytail.compare(
+        ["base", ["base", {"gc": {"write_points": 2}}]],
+        device="ttflash-small",
+        workload="zipf",
+        requests=500,
+    )
+    label = tables.design_label(said.results[1].design)
+    assert label in said.table()
+    assert f"{said.results[1].design} " not in said.table(400)
