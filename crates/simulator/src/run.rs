@@ -432,7 +432,7 @@ struct Turns(Cell<(u64, u64)>);
 
 impl Turns {
     fn of<M: Measures>(drive: &Drive<M>) -> Option<Self> {
-        (drive.design().gc_gate.name() == "rotating").then(|| Self(Cell::new((0, erased_pages(drive)))))
+        (drive.design().gc_gate.name() == "rotating").then(|| Self(Cell::new((0, ErasedPages::of(drive).all))))
     }
 
     /// Whether no fewer pages are erased than a turn of each plane ago.
@@ -441,7 +441,7 @@ impl Turns {
         if erases < then + u64::from(drive.view().geometry().planes()) {
             return false;
         }
-        let erased = erased_pages(drive);
+        let erased = ErasedPages::of(drive).all;
         self.0.set((erases, erased));
         erased >= before
     }

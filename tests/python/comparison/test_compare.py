@@ -315,7 +315,7 @@ def test_paths_and_other_integers_are_taken(native: FakeNative) -> None:
         lambda: tinytail.describe_workload("\ud800"),
         lambda: tinytail.describe_trace(b"a.trace"),  # type: ignore[arg-type]
         lambda: tinytail.describe_trace(""),
-        lambda: tinytail.describe_trace("a.trace", time_unit="min"),  # type: ignore[arg-type]
+        lambda: tinytail.describe_trace("a.trace", time_unit="week"),  # type: ignore[arg-type]
         lambda: tinytail.describe_trace("a.trace", ops=3),  # type: ignore[arg-type]
         lambda: tinytail.check_config(""),
         lambda: tinytail.describe_image(""),

@@ -39,6 +39,12 @@ def with_parity() -> list[tuple[str, str]]:
 CASES = with_parity()
 
 
+def state_of(result: tinytail.DesignResult) -> tinytail.types.State:
+    """Return the state in which a run began."""
+    assert result.state is not None
+    return result.state
+
+
 def played(design: str, device: str, requests: int, **given: Any) -> tinytail.DesignResult:
     """Return the result of random reads and writes of 4 KiB."""
     return tinytail.compare(
@@ -70,7 +76,7 @@ def test_a_run_begins_as_it_goes_on_later(design: str, device: str) -> None:
     for ageing in ("overwrite", "steady"):
         begins = played(design, device, REQUESTS, state={"ageing": ageing})
         assert begins.write_amplification == pytest.approx(amplification, rel=0.02), ageing
-        assert begins.state.steady in (None, True), ageing
+        assert state_of(begins).steady in (None, True), ageing
     runs = [played(design, device, REQUESTS, seed=seed) for seed in range(1, SEEDS + 1)]
     assert fmean(run.figure("read.mean_us") or 0.0 for run in runs) == pytest.approx(
         mean_us, rel=0.03
@@ -85,7 +91,7 @@ def test_parity_is_rewritten_with_each_page_where_single_pages_are_written(agein
     # at 30 % erased.
     judged = page_map(64, 64, 0.4 * 8 / 7, 1229, often_share=1 / 8, often_writes=1 / 2)
     assert found.write_amplification == pytest.approx(2 * judged.write_amplification, rel=0.02)
-    assert found.state.parity_percent == 100
+    assert state_of(found).parity_percent == 100
 
 
 def test_parity_is_rewritten_as_seldom_as_data_where_whole_stripes_are_written() -> None:
@@ -105,5 +111,7 @@ def test_a_stated_share_of_parity_is_used() -> None:
         for often in (1 / 8, 1 / 2)
     ]
     for result, percent, page in zip(results, (15, 100), judged, strict=True):
-        assert result.state.parity_percent == percent
-        assert result.state.victim_valid_percent == pytest.approx(100 * page.victims_valid, abs=2)
+        assert state_of(result).parity_percent == percent
+        assert state_of(result).victim_valid_percent == pytest.approx(
+            100 * page.victims_valid, abs=2
+        )

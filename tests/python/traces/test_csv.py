@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import random
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -14,7 +15,7 @@ from soak import sample
 NAMES = ("time_us", "op", "offset_bytes", "size_bytes", "process", "note", "queue")
 TEXTS = ("java", "dd, of=x", 'the "fast" one', "a; b", "a b", "", "x\ty", "D:\\a.mdf", "1,024", "|")
 DELIMITERS = (",", ";", "\t", "|")
-QUOTINGS = (csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)
+QUOTINGS: tuple[Literal[0, 1, 2], ...] = (csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)
 
 
 def _table(draw: random.Random) -> list[tuple[int, str, int, int]]:
