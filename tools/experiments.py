@@ -17,7 +17,7 @@ PAGE = FOLDER / "README.md"
 HEAD = """# Experiments
 
 Each is a script that asks one question, runs what answers it, and writes the answer. Its first
-lines say how it is run and how long it takes. The tests run small parts of two of them alone.
+lines say how it is run and how long it takes. The tests run small parts of three of them alone.
 [experiments.py](../tools/experiments.py) makes this page.
 
 | script | question | its result |
