@@ -1,6 +1,7 @@
 //! Random designs on random devices, with the oracle on: every mechanism against every other.
 
 use super::*;
+use crate::device::AgeingMethod;
 use crate::ids::Pool;
 use crate::policy::view::{BlockedRead, Candidate};
 use crate::policy::{AskedAgain, GcLock, LockPlan, Order, PageChoice, Parking, Preference, ReadAnswer, ReadPlan, Writer};
@@ -141,6 +142,9 @@ struct Mix {
     levels_wear: bool,
     /// Late-bound allocation and GC of single operations, where there are no stripes.
     late_bound: Option<LateBoundMix>,
+    /// How the drive ages, and how much of it is live, if that is not half.
+    ageing: AgeingMethod,
+    live_percent: Option<u32>,
     /// What takes no time: one bit for each traffic class.
     free: u32,
     program_steps: u32,
@@ -189,6 +193,14 @@ fn mix() -> impl Strategy<Value = Mix> {
         prop::collection::vec(1u32..4, 1..4),
         prop_oneof![Just(0u32), Just(10), Just(30)],
     );
+    let ageing = prop_oneof![
+        4 => Just(AgeingMethod::Overwrite),
+        1 => Just(AgeingMethod::Steady),
+        1 => Just(AgeingMethod::Statistical),
+        2 => Just(AgeingMethod::Random),
+    ];
+    // Where few pages are live, a block of four pages often holds none.
+    let state = (ageing, prop_oneof![2 => Just(None), 1 => (2u32..20).prop_map(Some)]);
     (
         shape,
         rest,
@@ -200,6 +212,7 @@ fn mix() -> impl Strategy<Value = Mix> {
             prop::option::of((prop_oneof![Just(20u64), Just(100)], prop_oneof![Just(20u32), Just(80)])),
             prop_oneof![3 => Just(0), 1 => 0u32..1 << TRAFFIC_CLASSES],
             prop::option::weighted(0.3, late_bound()),
+            state,
         ),
         any::<u64>(),
     )
@@ -209,7 +222,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 (order, pairing, quiet, suspend, buffer_pages, write_points, command_ns),
                 (ideal, by_wear),
                 (sequence, wild, suspend_ns, flash, (blocks, dynamic, across, superpage)),
-                ((overhead_ns, link_page_ns, queues, trims), rain, errors, free, late_bound),
+                ((overhead_ns, link_page_ns, queues, trims), rain, errors, free, late_bound, (ageing, live_percent)),
                 seed,
             )| Mix {
                 channels,
@@ -243,6 +256,8 @@ fn mix() -> impl Strategy<Value = Mix> {
                 errors,
                 levels_wear: seed % 2 == 0,
                 late_bound,
+                ageing,
+                live_percent,
                 free,
                 program_steps: if seed / 256 % 2 == 0 { 1 } else { 3 },
                 worn_steps: seed / 512 % 2 == 0,
@@ -275,6 +290,10 @@ impl Mix {
             g.channels = stripes.channels;
             // Parity takes up to a half of the pages.
             (device.host.over_provisioning_percent, device.state.live_percent) = (over_provisioning(30, 100), 30);
+        }
+        device.state.ageing = self.ageing;
+        if let Some(live_percent) = self.live_percent {
+            device.state.live_percent = live_percent;
         }
         device.timing.command_ns = self.command_ns;
         device.timing.read_ns = vec![10, 25];
@@ -613,8 +632,9 @@ impl Mix {
         let mut random = rand_pcg::Pcg64Mcg::new(u128::from(self.seed) | 1 << 80);
         drive.flash.free_for_test(self.free);
         drive.age(self.seed, &[], |_, _| true);
-        drive.wake();
+        // A GC that takes no time may erase as soon as the drive wakes.
         let erases_of_ageing = erases_by_plane(&drive);
+        drive.wake();
         let mut now = 0;
         for _ in 0..requests {
             // Bursts and pauses: half of the requests come together, the others after up to two programs' time.

@@ -42,6 +42,8 @@ fn plain() -> Mix {
         by_die: 0,
         gc_par: 0,
         stop_above: 0,
+        ageing: AgeingMethod::Overwrite,
+        live_percent: None,
         free: 0,
         joined: 0,
         seed: 0,

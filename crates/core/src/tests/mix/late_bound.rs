@@ -79,7 +79,7 @@ impl LateBoundMix {
             3 => PageChoicePolicy::ByWriter(ByWriter::new(Mode::FastGc)),
             4 => PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc)),
             5 => PageChoicePolicy::ByLocality(ByLocality::new(4, 1, 20, 2)),
-            6 if self.rate_match.is_some() && mix.seed.is_multiple_of(2) => {
+            6 if self.rate_match.is_some() && mix.wild & 8 == 0 && mix.seed.is_multiple_of(2) => {
                 let parking = if self.strong { "strong" } else { "weak" };
                 let choice = format!("switches_ms = [{}, 2, 5]\nburst.parking = \"{parking}\"", mix.seed / 2 % 2);
                 PageChoicePolicy::ByWorkloadMode(toml::from_str(&choice).unwrap())
