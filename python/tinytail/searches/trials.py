@@ -327,7 +327,7 @@ class Optimizer:
         seen = {each.hashes: name for name, each in self._references.items()}
         refuted: Counter[str] = Counter()
         lack = self._goals.confirm - self._run_long(best, tally, seen, refuted)
-        budget = ROUNDS_MAX * self._goals.confirm - len(best)
+        budget = ROUNDS_MAX * self._goals.confirm
         while lack > 0 and ranked and budget > 0:
             # What was refuted may be so with other values too: of those that may keep all bounds
             # other compositions come first.
