@@ -148,6 +148,14 @@ where
     /// As for `save`.
     pub fn snapshot<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         self.save(sink)?;
+        self.save_derived(sink)
+    }
+
+    /// Gives what follows from other parts. Behind the bytes that the drive was loaded from it makes a snapshot.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn save_derived<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         self.up.ftl.tables.save_derived(sink)
     }
 

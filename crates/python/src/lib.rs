@@ -125,16 +125,23 @@ impl Control {
     }
 }
 
-/// What the runs of one command share, and the cache that they use, if any: its folder and the bytes that may lie there.
+/// What the runs of one command share, and the cache that they use, if any: its folder and the bytes that may lie there. `holds_last`
+/// keeps the last large state in memory that the cache does not keep.
 #[pyclass(frozen)]
 struct Shared(aged::Shared);
 
 #[pymethods]
 impl Shared {
     #[new]
-    fn new(specs_json: Vec<String>, cache: Option<(PathBuf, u64)>) -> PyResult<Self> {
+    fn new(specs_json: Vec<String>, cache: Option<(PathBuf, u64)>, holds_last: bool) -> PyResult<Self> {
         let specs: Result<Vec<Spec>, PyErr> = specs_json.iter().map(|json| run_spec(json)).collect();
-        Ok(Self(aged::Shared::new(specs?, cache.map(|(folder, limit_bytes)| Cache { folder, limit_bytes }))))
+        let shared = aged::Shared::new(specs?, cache.map(|(folder, limit_bytes)| Cache { folder, limit_bytes }));
+        Ok(Self(if holds_last { shared.hold_last() } else { shared }))
+    }
+
+    /// How many states were made, and not copied from memory.
+    fn made(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.0.made())
     }
 
     /// What is to be said since the last call.

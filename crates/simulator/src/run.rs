@@ -222,10 +222,7 @@ fn run_with<M: Measures>(
         return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, &mut drive, spec));
     }
     let aged = match image {
-        Some(image) => {
-            control.enter(Phase::Loading, 0);
-            image.load(&mut drive, spec.seed)?
-        }
+        Some(image) => shared.load(image, &mut drive, spec, control)?,
         None => shared.age(&mut drive, spec, &footprint, control)?,
     };
     let unmapped = footprint.iter().filter(|&&lpn| drive.view().tables().lookup(lpn) == NONE).count();

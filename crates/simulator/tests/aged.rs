@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tinytail_simulator::aged::{Cache, Shared};
 use tinytail_simulator::control::{Control, Phase};
+use tinytail_simulator::image::{CreateSpec, create};
 use tinytail_simulator::power::CASES;
 use tinytail_simulator::run::{run, run_shared};
 use tinytail_simulator::spec::Spec;
@@ -92,6 +93,49 @@ fn designs_of_one_command_share_a_drive_in_memory() {
     });
     assert_eq!(threads.map(|thread| thread.join().unwrap()), alone);
     assert_eq!(shared.held(), 0, "nobody wants them any more");
+}
+
+#[test]
+fn of_runs_that_follow_each_other_the_first_makes_a_large_state() {
+    let large = |design: &str, seed: u64, requests: u64| Spec {
+        seed,
+        requests: Some(requests),
+        settings: vec!["geometry.blocks_per_plane=80".to_string()].try_into().unwrap(),
+        state: "ageing = \"statistical\"".parse().unwrap(),
+        ..spec("ttflash-small", design)
+    };
+    let of_seeds = [7, 8].map(|seed| [large("base", seed, 200), large("base+no-gc", seed, 300), large("base", seed, 400)]);
+    let shared = Shared::new(Vec::new(), None).hold_last();
+    for (spec, made) in of_seeds.iter().flatten().zip([1, 1, 1, 2, 2, 2]) {
+        assert_eq!(result(spec, &shared), result(spec, &Shared::default()), "{}, seed {}", spec.design, spec.seed);
+        assert_eq!((shared.made(), shared.held()), (made, 1), "one state at a time is held");
+    }
+    // Of an image it is one state for designs that remember other things, and for every seed.
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("large.image").to_string_lossy().into_owned();
+    let first = large("base+d-choices-victim", 3, 200);
+    let made = CreateSpec {
+        out: image.clone(),
+        device: first.device.clone(),
+        design: first.design.clone(),
+        seed: 3,
+        state: first.state.clone(),
+        settings: first.settings.clone(),
+        workload: None,
+        spooled: None,
+        trace: Default::default(),
+    };
+    create(&made, &Control::default()).unwrap();
+    let shared = Shared::new(Vec::new(), None).hold_last();
+    for (design, seed) in [("base+d-choices-victim", 1), ("base", 1), ("base+d-choices-victim", 2), ("base+cost-benefit-victim", 2)] {
+        let spec = Spec { state: Default::default(), image: Some(image.clone()), ..large(design, seed, 300) };
+        assert_eq!(result(&spec, &shared), result(&spec, &Shared::default()), "{design}, seed {seed}");
+    }
+    assert_eq!((shared.made(), shared.held()), (1, 1));
+    // A state that is smaller is drawn faster than it is copied.
+    let small = spec("ttflash-small", "base");
+    result(&small, &shared);
+    assert_eq!(shared.made(), 1);
 }
 
 #[test]

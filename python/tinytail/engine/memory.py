@@ -53,10 +53,11 @@ class Free:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How many runs go on at once, and what is to be said of it."""
+    """How many runs go on at once, what is to be said, and whether `held` fits beside them."""
 
     jobs: int
     note: str | None = None
+    holds: bool = True
 
 
 def drive_bytes(
@@ -146,6 +147,7 @@ def fit(
     jobs_default: int,
     beside: int = 0,
     pictures: int = 0,
+    held: int = 0,
 ) -> Fit:
     """How many of these runs may go on at once.
 
@@ -156,6 +158,7 @@ def fit(
         jobs_default: how many run if the user says nothing and they fit.
         beside: what is taken beside them, in bytes.
         pictures: what drawing takes when they have ended, in bytes. They keep their memory then.
+        held: what may be taken beside them, in bytes, but changes nothing if it does not fit.
 
     Raises:
         ConfigError: not even one of them fits.
@@ -165,11 +168,12 @@ def fit(
     known = sorted((need for need in needs if need is not None), reverse=True)
     if there is None or not known:
         return Fit(wanted)
+    holds = beside + pictures + sum(known[:wanted]) + held <= there.size_bytes
     fitting = wanted
     while fitting > 0 and beside + pictures + sum(known[:fitting]) > there.size_bytes:
         fitting -= 1
     if fitting == wanted:
-        return Fit(wanted)
+        return Fit(wanted, holds=holds)
     said = _said(known[0] + beside, there, pictures)
     if fitting == 0 and pictures > 0 and known[0] + beside <= there.size_bytes:
         raise ConfigError(f"{said}; it fits without them: {DRAWN_LATER}")
@@ -177,8 +181,11 @@ def fit(
         alone = "; one design at a time fits" if known[0] <= there.size_bytes else None
         raise ConfigError(said + (alone or _remedy(known[0], there, blocks())))
     if jobs is not None:
-        return Fit(wanted, f"{said}: the system may end the process for want of memory")
-    return Fit(fitting, f"{said}: {units.counted(fitting, 'run')} at once instead of {wanted}")
+        note = f"{said}: the system may end the process for want of memory"
+        return Fit(wanted, note, holds=False)
+    holds = beside + sum(known[:fitting]) + held <= there.size_bytes
+    note = f"{said}: {units.counted(fitting, 'run')} at once instead of {wanted}"
+    return Fit(fitting, note, holds)
 
 
 def blocks_per_plane(device: str, settings: Sequence[str] = ()) -> int:

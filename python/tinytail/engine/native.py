@@ -118,18 +118,22 @@ def _reading(options: TraceOptions, transform: Transform, spooled: str | None) -
     }
 
 
-def share(specs: Sequence[RunSpec], *, cache: bool = True) -> Shared:
+def share(specs: Sequence[RunSpec], *, cache: bool = True, holds_last: bool = False) -> Shared:
     """What runs of one command share: each aged drive is made once.
 
     Args:
         specs: the runs, in the order in which they will be made.
         cache: aged drives are looked for in the user's cache, and kept there.
+        holds_last: the last large drive that the cache does not keep stays in memory, as a copy
+            for the runs that follow.
 
     Raises:
         UsageError: the limit of the cache is no number.
     """
     return _native.Shared(
-        [json.dumps(spec.given()) for spec in specs], cache_place() if cache else None
+        [json.dumps(spec.given()) for spec in specs],
+        cache_place() if cache else None,
+        holds_last,
     )
 
 

@@ -183,7 +183,7 @@ def execute(
     # The rows that `sweep show` takes for those of the sweep are those of the long runs.
     long = replace(made, seed=made.seed + 1)
     with opened(long, out, retry_failed=retry_failed) as (folder, dataset):
-        runs = Runs(dataset, folder, made, fit.jobs, progress, say)
+        runs = Runs(dataset, folder, made, fit, progress, say)
         found = search_of(
             wanted, Optimizer(made, wanted, runs).run(), folder, is_kept=out is not None
         )

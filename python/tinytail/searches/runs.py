@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
+from tinytail.engine import memory, native
 from tinytail.engine.jobs import DesignProgress, ProgressCallback
 from tinytail.sweeps.cells import DOUBTFUL, Cell, cell
 from tinytail.sweeps.dataset import Dataset, read_table
@@ -53,16 +53,16 @@ class Runs:
         dataset: Dataset,
         folder: str,
         plan: Plan,
-        jobs: int,
+        fit: memory.Fit,
         progress: ProgressCallback | None,
         say: Callable[[str], None],
     ) -> None:
         self._dataset = dataset
         self._axes = plan.grid.axes
-        self._jobs = jobs
+        self._jobs = fit.jobs
         self._progress = progress
         self._say = say
-        self._shared = native.share([])
+        self._shared = native.share([], holds_last=fit.holds)
         table = read_table(folder, self._axes, [*_COLUMNS, "result"])
         self._known = {each["point"]: _distilled(each) for each in _rows(table)}
         self._ended: list[DesignProgress] = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Unpack
 
-from tinytail.engine import arguments, catalog
+from tinytail.engine import arguments, catalog, native
 from tinytail.engine.declared import Whole
 from tinytail.engine.jobs import ProgressCallback
 from tinytail.engine.options import RunKeywords, Transform
@@ -152,7 +152,8 @@ def execute(
             fit = made.fit(jobs)
             if fit.note is not None:
                 say(fit.note)
-            finished = run_here(iter(missing), fit.jobs, dataset.add, tally, progress, say)
+            shared = native.share([], holds_last=fit.holds)
+            finished = run_here(iter(missing), fit.jobs, dataset.add, tally, progress, say, shared)
         if not (finished or reads_interrupted):
             raise Stopped(len(done) + tally.ended)
         # What the plan was not asked for yet may be in the dataset.

@@ -24,7 +24,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from tinytail import units
-from tinytail.engine import cache, native
+from tinytail.engine import cache, memory, native
 from tinytail.engine.jobs import REPORT_SECONDS, ProgressCallback
 from tinytail.engine.options import RunSpec
 from tinytail.errors import RunError, UsageError
@@ -85,6 +85,8 @@ class _Worker:
     running: dict[str, tuple[Future, list[Point]]] = field(default_factory=dict)
     # Where it keeps aged drives; workers of one machine keep them in one place.
     place: str = ""
+    # Whether it has memory for the last state of a large drive, which the next points copy.
+    holds: bool = True
     # The address of the process that starts it again if it dies.
     nanny: str | None = None
 
@@ -308,15 +310,17 @@ class _Feed:
             return
         for address in joined:
             threads, limit = known[address]["nthreads"], known[address]["memory_limit"]
-            slots = threads
+            slots, holds = threads, True
             if limit:
-                slots = min(threads, int(MEMORY_SHARE * limit // self._bytes))
+                room = int(MEMORY_SHARE * limit)
+                slots = min(threads, room // self._bytes)
+                holds = (slots + 1) * self._bytes - memory.RUN <= room
             if slots < threads:
                 need = f"a point takes about {units.memory(self._bytes)} of memory"
                 self._say(f"{need}, and {address} has {units.memory(limit)}: {slots} at once")
             if slots:
                 place, nanny = greetings[address]["place"], known[address].get("nanny")
-                self._workers[address] = _Worker(slots, place=place, nanny=nanny)
+                self._workers[address] = _Worker(slots, place=place, holds=holds, nanny=nanny)
         if not self._workers:
             raise UsageError("no worker has the memory for one point")
         self._nannies.clear()
@@ -424,6 +428,7 @@ class _Feed:
                 [point.spec for point in points],
                 self._image,
                 self._aged(address, points[0].layout),
+                worker.holds,
                 workers=[address],
                 pure=False,
             )
@@ -622,6 +627,7 @@ def run_batch(
     specs: Sequence[RunSpec],
     image: bytes | None,
     states: Mapping[str, bytes] | None,
+    holds: bool = True,
 ) -> tuple[list[Mapping[str, Any]], float, list[str]]:
     """Runs points on a worker.
 
@@ -634,15 +640,16 @@ def run_batch(
     for name, text in setting.texts.items():
         tables.put(name, text)
     local = None if image is None else _image(image)
+    shared = _shared(holds)
     outcomes: list[Mapping[str, Any]] = []
     for spec in specs:
-        outcome = run_point(_here(spec, setting, local), native.Control(), _shared())
+        outcome = run_point(_here(spec, setting, local), native.Control(), shared)
         if outcome is None:
             raise RuntimeError("the worker was interrupted")
         if local is not None and outcome["result"] is not None:
             outcome["result"]["state"]["image"] = spec.image
         outcomes.append(came(outcome))
-    return outcomes, time.monotonic() - begun, _shared().take_used()
+    return outcomes, time.monotonic() - begun, shared.take_used()
 
 
 def _here(spec: RunSpec, setting: Setting, image: str | None) -> RunSpec:
@@ -658,9 +665,9 @@ def _here(spec: RunSpec, setting: Setting, image: str | None) -> RunSpec:
 
 
 @lru_cache(maxsize=1)
-def _shared() -> native.Shared:
+def _shared(holds: bool) -> native.Shared:
     """What all runs of this worker share."""
-    return native.share([])
+    return native.share([], holds_last=holds)
 
 
 @lru_cache(maxsize=1)

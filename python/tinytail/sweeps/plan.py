@@ -256,17 +256,22 @@ class Plan:
     def fit(self, jobs: int | None) -> memory.Fit:
         """How many points run at once: no more than fit into memory, unless `jobs` says so.
 
+        It says too whether the last state of a large drive may stay in memory for the next points.
+
         Raises:
             ConfigError: not even one of them fits.
         """
         spec = self._spec(self._first(), self.all_designs()[0], self.seed)
         wanted = jobs or cpu_count()
+        largest = self.bytes_max()
         return memory.fit(
             # Several of the largest may run at once.
-            [self.bytes_max()] * min(len(self), wanted),
+            [largest] * min(len(self), wanted),
             blocks=lambda: memory.blocks_per_plane(spec.device, spec.settings),
             jobs=jobs,
             jobs_default=wanted,
+            # The state that the next points copy.
+            held=largest - memory.RUN,
         )
 
     def _first(self) -> dict[str, Any]:

@@ -176,11 +176,11 @@ def run_here(
     tally: Tally,
     progress: ProgressCallback | None,
     say: Callable[[str], None],
-    shared: native.Shared | None = None,
+    shared: native.Shared,
 ) -> bool:
     """Runs points on the processors of this machine.
 
-    `shared` has drives that were aged for other points.
+    `shared` has drives that were made for other points.
 
     Returns:
         Whether it came to its end without Ctrl-C.
@@ -188,7 +188,6 @@ def run_here(
     Raises:
         TinytailError: what `keep` raised, or whoever makes the points; the others are cancelled.
     """
-    shared = native.share([]) if shared is None else shared
     lock = threading.Lock()
 
     def take() -> Point | None:

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use tinytail_core::drive::Drive;
-use tinytail_core::image::{LoadError, Recipe};
+use tinytail_core::image::{Exhausted, LoadError, Recipe};
 use tinytail_core::observe::Observer;
 use tinytail_core::precondition::Aged;
 
@@ -99,6 +99,11 @@ impl Entry {
         Self::read(Bytes::Memory(bytes), length, false)?.ok_or_else(|| io::Error::other("it can't be read back"))
     }
 
+    /// An entry in memory, of a snapshot.
+    pub fn of_snapshot(header: Header, snapshot: Vec<u8>) -> Self {
+        Self { header, bytes: Bytes::Memory(snapshot), contents_at: 0 }
+    }
+
     fn read(bytes: Bytes, length: u64, whole: bool) -> io::Result<Option<Self>> {
         if length < PREFIX_BYTES as u64 {
             return Ok(None);
@@ -136,6 +141,15 @@ impl Entry {
     /// # Errors
     /// It is no snapshot of such a drive; the drive is of no use then.
     pub fn restore<O: Observer>(&self, drive: &mut Drive<O>, seed: u64) -> Result<Aged, String> {
+        if let Bytes::Memory(held) = &self.bytes {
+            let mut source = &held[self.contents_at as usize..];
+            return match drive.restore(seed, &self.header.aged, &mut source) {
+                Ok(()) if source.is_empty() => Ok(self.header.aged.clone()),
+                Ok(()) => Err("it holds more than the drive".into()),
+                Err(LoadError::Source(Exhausted)) => Err("it holds less than the drive".into()),
+                Err(LoadError::Faulty(what)) => Err(what),
+            };
+        }
         let mut source = Contents(self.bytes.from(self.contents_at));
         match drive.restore(seed, &self.header.aged, &mut source) {
             Ok(()) if matches!(source.0.read(&mut [0]), Ok(0)) => Ok(self.header.aged.clone()),

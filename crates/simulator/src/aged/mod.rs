@@ -1,11 +1,13 @@
 //! Aged drives that runs share: each state is made once.
 //!
 //! A state is looked for under a key, a digest of everything that decides it. Of runs that want the same state at the same
-//! time one makes it and the others wait. What takes hardly longer to make than to copy is neither stored nor shared.
+//! time one makes it and the others wait. What takes hardly longer to make than to copy is not stored. Of such states, and of
+//! images, runs that follow each other in unknown number keep the last one in memory.
 
 use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::crew::{Crew, Waiting};
+use crate::image::Image;
 use crate::spec::{RunError, Spec};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -46,6 +48,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Shared {
     cache: Option<Cache>,
     keeps_all: bool,
+    holds_last: bool,
     state: Mutex<State>,
     changed: Condvar,
     seen: Arc<Seen>,
@@ -62,6 +65,10 @@ struct State {
     notes: Vec<String>,
     /// The names in the cache of states that runs started from.
     used: Vec<String>,
+    /// The key of the one state that is held in memory because it was the last.
+    last: Option<String>,
+    /// How many states were made, drawn, read from images or found in the cache, and not copied from memory.
+    made: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -80,6 +87,16 @@ impl Shared {
     /// Keeps every state, however fast it is made.
     pub fn keep_all(self) -> Self {
         Self { keeps_all: true, ..self }
+    }
+
+    /// Holds the last state in memory that is not kept otherwise, as large as a drive: for runs of which many follow.
+    pub fn hold_last(self) -> Self {
+        Self { holds_last: true, ..self }
+    }
+
+    /// How many states were not copied from memory.
+    pub fn made(&self) -> u64 {
+        self.state().made
     }
 
     /// What the traces were when the first of the runs opened them, so that all play the same.
@@ -121,11 +138,26 @@ impl Shared {
     /// A state that was kept and is of no use.
     pub fn age<O: Observer>(&self, drive: &mut Drive<O>, spec: &Spec, footprint: &[Lpn], control: &Control) -> Result<Aged, RunError> {
         let recipe = drive.recipe();
-        let worth = if self.keeps_all { Worth::File } else { Worth::of(&recipe, footprint.len() as u64) };
-        if worth == Worth::Nothing || worth == Worth::Memory && self.cache.is_none() {
+        let mut worth = if self.keeps_all { Worth::File } else { Worth::of(&recipe, footprint.len() as u64) };
+        if worth == Worth::Memory && self.cache.is_none() {
+            worth = Worth::Nothing;
+        }
+        let is_large = recipe.layout.geometry.physical_pages() > SMALL_PAGES;
+        if worth == Worth::Nothing && !(self.holds_last && is_large) {
             return Ok(age(drive, spec.seed, footprint, control));
         }
         let key = key(&recipe, spec.seed, footprint);
+        if worth == Worth::Nothing {
+            return self.copy_last(drive, spec.seed, &key, control, |drive| {
+                let aged = age(drive, spec.seed, footprint, control);
+                if control.is_cancelled() {
+                    return Ok((aged, None));
+                }
+                let header = header(drive, spec, recipe, footprint, &aged);
+                let entry = Entry::hold(drive, &header, drive.snapshot_bytes() + (1 << 20)).ok();
+                Ok((aged, entry))
+            });
+        }
         if worth == Worth::Memory {
             return self.age_small(drive, spec, recipe, key, footprint, control);
         }
@@ -142,6 +174,68 @@ impl Shared {
             state.slots.remove(&key);
         }
         aged
+    }
+
+    /// Loads an image into a drive that was just made, or gives it the state that the image gave another one.
+    ///
+    /// # Errors
+    /// An image that is damaged, or that holds no drive.
+    pub fn load<O: Observer>(&self, image: Image, drive: &mut Drive<O>, spec: &Spec, control: &Control) -> Result<Aged, RunError> {
+        let recipe = drive.recipe();
+        control.enter(Phase::Loading, 0);
+        if !self.holds_last || recipe.layout.geometry.physical_pages() <= SMALL_PAGES {
+            return Ok(image.load(drive, spec.seed)?);
+        }
+        let key = digest(&(image.identity(), serde_json::to_string(&recipe).expect("numbers and words")));
+        self.copy_last(drive, spec.seed, &key, control, |drive| {
+            let mut snapshot = Vec::new();
+            // Without the memory for it the image is only loaded.
+            let kept = snapshot.try_reserve(drive.snapshot_bytes() as usize + (1 << 20)).is_ok().then_some(&mut snapshot);
+            let is_kept = kept.is_some();
+            let aged = image.load_and_keep(drive, spec.seed, kept)?;
+            if !is_kept {
+                return Ok((aged, None));
+            }
+            let Ok(()) = drive.save_derived(&mut snapshot);
+            let header = header(drive, spec, recipe, &[], &aged);
+            Ok((aged, Some(Entry::of_snapshot(header, snapshot))))
+        })
+    }
+
+    /// Copies the state that was made last, or makes one and holds it in its place.
+    fn copy_last<O: Observer>(
+        &self,
+        drive: &mut Drive<O>,
+        seed: u64,
+        key: &str,
+        control: &Control,
+        make: impl FnOnce(&mut Drive<O>) -> Result<(Aged, Option<Entry>), RunError>,
+    ) -> Result<Aged, RunError> {
+        let Some(turn) = self.wait_or_make(key, control) else { return Ok(Aged::default()) };
+        let making = match turn {
+            Turn::Copy(entry) => return copy(&entry, drive, seed, control),
+            Turn::Make(making) => making,
+        };
+        {
+            let mut state = self.state();
+            state.made += 1;
+            // Its memory is free before the next one takes any.
+            if let Some(last) = state.last.take() {
+                state.slots.remove(&last);
+            }
+        }
+        let (aged, entry) = make(drive)?;
+        if let Some(entry) = entry {
+            {
+                let mut state = self.state();
+                // Another thread may have made another one meanwhile.
+                if let Some(last) = state.last.replace(key.into()) {
+                    state.slots.remove(&last);
+                }
+            }
+            making.made(Arc::new(entry));
+        }
+        Ok(aged)
     }
 
     fn age_or_copy<O: Observer>(
@@ -406,10 +500,14 @@ fn making_ns(recipe: &Recipe, footprint: u64) -> u64 {
 
 /// A digest of everything that decides a state.
 fn key(recipe: &Recipe, seed: u64, footprint: &[Lpn]) -> String {
-    let recipe = serde_json::to_string(recipe).expect("numbers and words");
+    digest(&(ENGINE, serde_json::to_string(recipe).expect("numbers and words"), seed, footprint))
+}
+
+fn digest(what: &impl Hash) -> String {
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();
-        (salt, ENGINE, &recipe, seed, footprint).hash(&mut hasher);
+        salt.hash(&mut hasher);
+        what.hash(&mut hasher);
         hasher.finish()
     };
     format!("{:016x}{:016x}", half(0), half(1))

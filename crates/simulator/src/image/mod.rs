@@ -165,14 +165,27 @@ impl<R: Read> Image<R> {
     /// # Errors
     /// Contents that are damaged or those of no drive.
     pub fn load<O: Observer>(self, drive: &mut Drive<O>, seed: u64) -> Result<Aged, ConfigError> {
+        self.load_and_keep(drive, seed, None)
+    }
+
+    /// As `load`; what the drive takes is put into `kept` too, without compression.
+    ///
+    /// # Errors
+    /// As for `load`.
+    pub(crate) fn load_and_keep<O: Observer>(
+        self,
+        drive: &mut Drive<O>,
+        seed: u64,
+        kept: Option<&mut Vec<u8>>,
+    ) -> Result<Aged, ConfigError> {
         let refuse = |what: String| ConfigError::new(format!("{}: {what}", self.name));
         let contents = Summed::new(self.contents.take(self.contents_bytes));
-        let mut source = Contents(Decoder::new(contents).map_err(|error| refuse(error.to_string()))?.single_frame());
-        source.0.window_log_max(WINDOW_LOG_MAX).map_err(|error| refuse(error.to_string()))?;
+        let mut source = Kept { source: Decoder::new(contents).map_err(|error| refuse(error.to_string()))?.single_frame(), kept };
+        source.source.window_log_max(WINDOW_LOG_MAX).map_err(|error| refuse(error.to_string()))?;
         let loaded = drive.load(seed, &self.header.aged, &mut source);
-        let at_end = matches!(source.0.read(&mut [0]), Ok(0));
+        let at_end = matches!(source.source.read(&mut [0]), Ok(0));
         // A damaged image fails anywhere; the checksum tells that it is damaged.
-        let mut contents = source.0.finish().into_inner();
+        let mut contents = source.source.finish().into_inner();
         io::copy(&mut contents, &mut io::sink()).map_err(|error| refuse(error.to_string()))?;
         contents.check(self.contents_bytes, self.contents_sum).map_err(&refuse)?;
         match loaded {
@@ -181,6 +194,12 @@ impl<R: Read> Image<R> {
             Err(LoadError::Source(error)) => Err(refuse(format!("the image holds less than a drive of its layout ({error})"))),
             Err(LoadError::Faulty(what)) => Err(refuse(format!("the image holds no drive: {what}"))),
         }
+    }
+
+    /// What tells its contents from those of other images.
+    pub(crate) fn identity(&self) -> String {
+        let header = serde_json::to_string(&self.header).expect("numbers and words");
+        format!("{} {} {header}", self.contents_bytes, self.contents_sum)
     }
 
     /// Checks the contents against their checksum, without loading them.
@@ -290,6 +309,23 @@ impl<R: Read> Source for Contents<R> {
     type Error = io::Error;
     fn take(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         self.0.read_exact(bytes)
+    }
+}
+
+/// Contents of which a copy is made as the core reads them.
+struct Kept<'a, R> {
+    source: R,
+    kept: Option<&'a mut Vec<u8>>,
+}
+
+impl<R: Read> Source for Kept<'_, R> {
+    type Error = io::Error;
+    fn take(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.source.read_exact(bytes)?;
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(bytes);
+        }
+        Ok(())
     }
 }
 
