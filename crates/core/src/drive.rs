@@ -68,6 +68,9 @@ impl<O: Observer> Drive<O> {
         if design.place.reach() != Reach::Plane {
             tables.count_live();
         }
+        if !design.policies.is_empty() {
+            tables.track_changes();
+        }
         let oracle = verify.then(|| Box::new(Oracle::new(device, stripes.as_ref())));
         let traits = Traits::of(&mut design, device);
         let flash = Flash::new(device, traits.flash);

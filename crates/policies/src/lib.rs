@@ -9,6 +9,7 @@ pub mod fault;
 mod header;
 pub mod library;
 pub mod outside;
+pub mod pages;
 pub mod question;
 pub mod view;
 

@@ -3,10 +3,11 @@
 use crate::fault::Fault;
 use crate::outside::Answers;
 use crate::question::Question;
-use crate::view::{Scratch, View};
+use crate::view::{Shown, View};
 use object::Object;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -17,11 +18,12 @@ pub type Function = unsafe extern "C" fn(view: *const View<'_>) -> i64;
 /// What a function returns that raised an exception, where its language has any.
 pub const RAISED: i64 = i64::MIN;
 
-/// Answers by a compiled function, which remembers nothing.
+/// Answers by a compiled function, which remembers nothing. A function that writes its view ends the process.
 pub struct Compiled {
     function: Function,
     parameters: Vec<f64>,
-    scratch: Scratch,
+    /// Made by the first question.
+    shown: Option<Shown>,
 }
 
 impl Compiled {
@@ -31,7 +33,7 @@ impl Compiled {
     /// It is of this type, reads no more than a view points to, and stays where it is.
     #[allow(unsafe_code)]
     pub unsafe fn new(function: Function, parameters: Vec<f64>) -> Self {
-        Self { function, parameters, scratch: Scratch::default() }
+        Self { function, parameters, shown: None }
     }
 
     /// The function at an address, without parameters.
@@ -47,10 +49,15 @@ impl Compiled {
 
 impl Answers for Compiled {
     fn answer(&mut self, question: &Question<'_>) -> Result<i64, Fault> {
+        let no_memory = |error: io::Error| Fault { message: format!("has no memory for its view: {error}"), cause: None };
+        let shown = match &mut self.shown {
+            Some(shown) => shown,
+            none => none.insert(Shown::new(question.view).map_err(no_memory)?),
+        };
         let function = self.function;
-        // SAFETY: whoever made this says that the function takes such a pointer.
+        // SAFETY: the maker of this promised that the function takes such a pointer.
         #[allow(unsafe_code)]
-        let answer = question.put(&mut self.scratch, &self.parameters, |view| unsafe { function(view) });
+        let answer = shown.ask(question, &self.parameters, |view| unsafe { function(view) }).map_err(no_memory)?;
         if answer >= 0 {
             return Ok(answer);
         }

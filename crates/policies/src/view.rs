@@ -1,14 +1,18 @@
 //! The drive as C has it: the structure that compiled policies get a pointer to.
 //!
-//! It holds the numbers of the question and pointers to arrays that the drive keeps anyway. Whatever else a policy may look at is a
-//! [`Quantity`], asked by number. All of it is read-only, and good until the policy answers.
+//! It holds the numbers of the question and pointers to copies of arrays that the drive keeps. A policy may look at more, at each
+//! [`Quantity`], by asking for its number. All of it is read-only, and good until the policy answers: the structure and the arrays are in
+//! pages that can't be written at these addresses.
 
+use crate::pages::{ALIGNMENT, Pages, Plain};
 use crate::question::{Asked, Question};
 use std::ffi::c_void;
+use std::io;
 use std::marker::PhantomData;
 use std::slice;
 use tinytail_core::flash::ask::Candidate;
 use tinytail_core::flash::op::OpKind;
+use tinytail_core::ftl::tracked::Tracked;
 use tinytail_core::ids::{BlockGroup, PlaneIx};
 use tinytail_core::policy::view::View as DriveView;
 
@@ -263,10 +267,164 @@ pub extern "C" fn ask(view: *const c_void, quantity: u32, of: u32) -> u64 {
     quantity.and_then(|quantity| quantity.of_index(drive, of)).unwrap_or(u64::MAX)
 }
 
-/// What becomes of a question on its way to a [`View`], kept so that asking allocates nothing.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    waiting: Vec<Waiting>,
+// SAFETY: numbers and addresses, with an alignment of 8.
+#[allow(unsafe_code)]
+unsafe impl Plain for View<'_> {}
+// SAFETY: numbers and an address, with an alignment of 8.
+#[allow(unsafe_code)]
+unsafe impl Plain for Read {}
+// SAFETY: numbers, with an alignment of 8.
+#[allow(unsafe_code)]
+unsafe impl Plain for Waiting {}
+
+/// What a compiled policy is shown: copies that it can only read. They follow the drive from question to question.
+#[derive(Debug)]
+pub struct Shown {
+    counts: Copied<i16>,
+    erases: Copied<u32>,
+    closed_at: Copied<u64>,
+    /// The view, and the arrays of one question.
+    asked: Pages,
+}
+
+/// The copy of a table, and how many changes it has followed.
+#[derive(Debug)]
+struct Copied<T> {
+    pages: Pages,
+    seen: u64,
+    of: PhantomData<T>,
+}
+
+impl<T: Plain> Copied<T> {
+    fn new(table: &Tracked<T>) -> io::Result<Self> {
+        let mut pages = Pages::new(size_of_val::<[T]>(table))?;
+        pages.write(0, table.len()).copy_from_slice(table);
+        Ok(Self { pages, seen: table.changes(), of: PhantomData })
+    }
+
+    /// Copies what has changed. Returns where policies read the copy.
+    #[inline]
+    fn follow(&mut self, table: &Tracked<T>) -> *const T {
+        if self.seen != table.changes() {
+            let copy = self.pages.write(0, table.len());
+            match table.changed_since(self.seen) {
+                Some(changed) => changed.for_each(|index| copy[index] = table[index]),
+                None => copy.copy_from_slice(table),
+            }
+            self.seen = table.changes();
+        }
+        self.pages.address(0)
+    }
+}
+
+/// Puts values into pages, behind those that are there.
+struct Pen<'a> {
+    pages: &'a mut Pages,
+    used: usize,
+}
+
+impl Pen<'_> {
+    /// Writes values. Returns where policies read them.
+    fn put<T: Plain>(&mut self, values: impl ExactSizeIterator<Item = T>) -> *const T {
+        let (at, count) = (self.used, values.len());
+        self.used += (count * size_of::<T>()).next_multiple_of(ALIGNMENT);
+        self.pages.write::<T>(at, count).iter_mut().zip(values).for_each(|(place, value)| *place = value);
+        self.pages.address(at)
+    }
+}
+
+impl Shown {
+    /// Copies of the tables of a drive.
+    ///
+    /// # Errors
+    /// The system has no memory for them.
+    pub fn new(drive: DriveView<'_>) -> io::Result<Self> {
+        let tables = drive.tables();
+        Ok(Self {
+            counts: Copied::new(tables.counts())?,
+            erases: Copied::new(tables.erase_counts())?,
+            closed_at: Copied::new(tables.times_of_closing())?,
+            asked: Pages::new(0)?,
+        })
+    }
+
+    /// Makes sure that a question and what belongs to it have room.
+    fn reserve(&mut self, question: &Question<'_>, parameters: &[f64]) -> io::Result<()> {
+        let arrays = match question.asked {
+            Asked::Victim { candidates, .. } => size_of_val(candidates),
+            Asked::AtDie { waiting } | Asked::AtChannel { waiting } => waiting.len() * size_of::<Waiting>(),
+            Asked::ReadPlan { read } => size_of::<Read>() + size_of_val(read.extra),
+            Asked::GcTrigger { .. } | Asked::GcGate { .. } | Asked::Suspend { .. } => 0,
+        };
+        let bytes = size_of::<View<'_>>() + size_of_val(parameters) + arrays + 2 * ALIGNMENT;
+        if bytes > self.asked.len() {
+            self.asked = Pages::new(2 * bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Asks with a view as C has it.
+    ///
+    /// # Errors
+    /// The system has no memory for the question.
+    pub fn ask<T>(&mut self, question: &Question<'_>, parameters: &[f64], ask_of: impl FnOnce(*const View<'_>) -> T) -> io::Result<T> {
+        self.reserve(question, parameters)?;
+        let (tables, geometry) = (question.view.tables(), question.view.geometry());
+        let mut pen = Pen { pages: &mut self.asked, used: 0 };
+        let mut view = View {
+            abi: ABI,
+            question: question.number(),
+            now_ns: question.view.now(),
+            channels: geometry.channels,
+            dies: geometry.dies(),
+            planes: geometry.planes(),
+            planes_per_die: geometry.planes_per_die,
+            blocks_per_plane: geometry.blocks_per_plane,
+            pages_per_block: geometry.pages_per_block,
+            page_bytes: geometry.page_bytes,
+            blocks: tables.counts().len() as u32,
+            plane: 0,
+            die: 0,
+            want: 0,
+            candidate_count: 0,
+            valid_pages: self.counts.follow(tables.counts()),
+            erases: self.erases.follow(tables.erase_counts()),
+            closed_at: self.closed_at.follow(tables.times_of_closing()),
+            candidates: [].as_ptr(),
+            waiting: [].as_ptr(),
+            read: std::ptr::null(),
+            parameters: pen.put(parameters.iter().copied()),
+            parameter_count: parameters.len() as u32,
+            reserved: 0,
+            ask,
+            drive: (&raw const question.view).cast(),
+            borrowed: PhantomData,
+        };
+        match question.asked {
+            Asked::Victim { pool, candidates } => {
+                view.plane = pool.0;
+                (view.candidates, view.candidate_count) = (pen.put(candidates.iter().copied()), candidates.len() as u32);
+            }
+            Asked::GcTrigger { pool } => view.plane = pool.0,
+            Asked::GcGate { pool, want } => (view.plane, view.want) = (pool.0, want as u32),
+            Asked::AtDie { waiting } | Asked::AtChannel { waiting } => {
+                (view.waiting, view.candidate_count) = (pen.put(waiting.iter().map(Waiting::of)), waiting.len() as u32);
+            }
+            Asked::Suspend { die } => view.die = die,
+            Asked::ReadPlan { read } => {
+                let shown = Read {
+                    gc_left_ns: read.gc_left_ns,
+                    lpn: read.lpn,
+                    plane: read.plane,
+                    extra: pen.put(read.extra.iter().copied()),
+                    extra_count: read.extra.len() as u32,
+                    full_stripe: read.full_stripe.into(),
+                };
+                (view.plane, view.read) = (read.plane, pen.put(std::iter::once(shown)));
+            }
+        }
+        Ok(ask_of(pen.put(std::iter::once(view))))
+    }
 }
 
 impl Question<'_> {
@@ -281,68 +439,6 @@ impl Question<'_> {
             Asked::Suspend { .. } => 5,
             Asked::ReadPlan { .. } => 6,
         }
-    }
-
-    /// Asks with a view as C has it.
-    pub fn put<T>(&self, scratch: &mut Scratch, parameters: &[f64], ask_of: impl FnOnce(&View<'_>) -> T) -> T {
-        let (tables, geometry) = (self.view.tables(), self.view.geometry());
-        let mut view = View {
-            abi: ABI,
-            question: self.number(),
-            now_ns: self.view.now(),
-            channels: geometry.channels,
-            dies: geometry.dies(),
-            planes: geometry.planes(),
-            planes_per_die: geometry.planes_per_die,
-            blocks_per_plane: geometry.blocks_per_plane,
-            pages_per_block: geometry.pages_per_block,
-            page_bytes: geometry.page_bytes,
-            blocks: tables.counts().len() as u32,
-            plane: 0,
-            die: 0,
-            want: 0,
-            candidate_count: 0,
-            valid_pages: tables.counts().as_ptr(),
-            erases: tables.erase_counts().as_ptr(),
-            closed_at: tables.times_of_closing().as_ptr(),
-            candidates: [].as_ptr(),
-            waiting: [].as_ptr(),
-            read: std::ptr::null(),
-            parameters: parameters.as_ptr(),
-            parameter_count: parameters.len() as u32,
-            reserved: 0,
-            ask,
-            drive: (&raw const self.view).cast(),
-            borrowed: PhantomData,
-        };
-        let read;
-        match self.asked {
-            Asked::Victim { pool, candidates } => {
-                view.plane = pool.0;
-                (view.candidates, view.candidate_count) = (candidates.as_ptr(), candidates.len() as u32);
-            }
-            Asked::GcTrigger { pool } => view.plane = pool.0,
-            Asked::GcGate { pool, want } => (view.plane, view.want) = (pool.0, want as u32),
-            Asked::AtDie { waiting } | Asked::AtChannel { waiting } => {
-                scratch.waiting.clear();
-                scratch.waiting.extend(waiting.iter().map(Waiting::of));
-                (view.waiting, view.candidate_count) = (scratch.waiting.as_ptr(), waiting.len() as u32);
-            }
-            Asked::Suspend { die } => view.die = die,
-            Asked::ReadPlan { read: asked } => {
-                read = Read {
-                    gc_left_ns: asked.gc_left_ns,
-                    lpn: asked.lpn,
-                    plane: asked.plane,
-                    extra: asked.extra.as_ptr(),
-                    extra_count: asked.extra.len() as u32,
-                    full_stripe: asked.full_stripe.into(),
-                };
-                view.plane = asked.plane;
-                view.read = &read;
-            }
-        }
-        ask_of(&view)
     }
 }
 

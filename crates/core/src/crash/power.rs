@@ -259,6 +259,7 @@ impl<O: Observer> Drive<O> {
             tables.count_live();
         }
         let thresholds = self.ask(|policies, _| policies.gc_trigger.thresholds());
+        tables.follow(&self.up.ftl.tables);
         let found = tables.recover(durable, fault == Some(Fault::FirstCopy), stripes.as_mut());
         self.flash = self.flash.after_power_loss();
         let gc = self.up.ftl.gc.after_power_loss(&self.flash, &tables);

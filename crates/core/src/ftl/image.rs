@@ -42,7 +42,7 @@ impl Tables {
         let open = |pool| self.planes_of(pool).flat_map(|plane| self.planes[plane as usize].open.iter().copied());
         let erased = |pool: Pool| self.pools[pool.index()].erased.iter().map(|group| group.0);
         let blocks = self.pools().flat_map(|pool| open(pool).chain(erased(pool)));
-        let mut digest = self.map.iter().chain(&self.erases).copied().chain(blocks).fold(0, |sum, value| mix(sum, value.into()));
+        let mut digest = self.map.iter().chain(self.erases.iter()).copied().chain(blocks).fold(0, |sum, value| mix(sum, value.into()));
         digest = self.next_page.iter().fold(digest, |sum, &value| mix(sum, value.into()));
         digest
     }

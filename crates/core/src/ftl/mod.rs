@@ -4,6 +4,7 @@
 
 use crate::device::Geometry;
 use crate::ftl::durable::Durable;
+use crate::ftl::tracked::Tracked;
 use crate::ids::{BlockGroup, BlockIx, Lpn, NONE, PlaneIx, Pool, Ppn};
 use crate::mem::{huge_vec, prefetch};
 pub use crate::policy::answers::Claimant;
@@ -33,6 +34,7 @@ mod record;
 pub(crate) mod recovery;
 mod rename;
 pub(crate) mod state;
+pub mod tracked;
 pub(crate) mod traits;
 mod victim_index;
 pub mod walk;
@@ -83,13 +85,13 @@ pub struct Tables {
     reverse: Vec<Lpn>,
     valid: Vec<u64>,
     /// Valid pages of each block group, plus `NOT_A_VICTIM` where it applies, so that the search for victims is one scan.
-    counts: Vec<Count>,
+    counts: Tracked<Count>,
     /// The least count of each stretch of block groups; `NOT_A_VICTIM` where none may be a victim.
     least_counts: Vec<Count>,
     next_page: Vec<u16>,
-    erases: Vec<u32>,
+    erases: Tracked<u32>,
     /// The pool's clock when a block group's last page was programmed.
-    closed_at: Vec<u64>,
+    closed_at: Tracked<u64>,
     planes: Vec<PlaneTables>,
     pools: Vec<PoolTables>,
     /// Out-of-band sequence numbers, if the design asks for them.
@@ -130,11 +132,11 @@ impl Tables {
             map: Vec::new(),
             reverse: Vec::new(),
             valid: huge_vec(geometry.physical_pages().div_ceil(64) as usize, 0),
-            counts: Vec::new(),
+            counts: Tracked::default(),
             least_counts: Vec::new(),
             next_page: vec![0; blocks],
-            erases: vec![0; blocks],
-            closed_at: Vec::new(),
+            erases: vec![0; blocks].into(),
+            closed_at: Tracked::default(),
             planes: (0..geometry.planes()).map(plane).collect(),
             pools: Vec::new(),
             sequence: Vec::new(),
@@ -148,10 +150,24 @@ impl Tables {
         let pool = |pool| PoolTables { erased: tables.groups_of(pool).map(BlockGroup).collect(), programs: 0 };
         tables.pools = tables.pools().map(pool).collect();
         let groups = tables.pools.iter().map(|pool| pool.erased.len()).sum();
-        tables.counts = vec![NOT_A_VICTIM; groups];
+        tables.counts = vec![NOT_A_VICTIM; groups].into();
         tables.least_counts = vec![NOT_A_VICTIM; groups.div_ceil(STRETCH as usize)];
-        tables.closed_at = vec![0; groups];
+        tables.closed_at = vec![0; groups].into();
         tables
+    }
+
+    /// From now on the last changes of counts, erases and times of closing are noted, for policies that look at copies.
+    pub(crate) fn track_changes(&mut self) {
+        self.counts.track();
+        self.erases.track();
+        self.closed_at.track();
+    }
+
+    /// Takes the place of other tables, also for those who followed their changes.
+    pub(crate) fn follow(&mut self, other: &Self) {
+        self.counts.follow(&other.counts);
+        self.erases.follow(&other.erases);
+        self.closed_at.follow(&other.closed_at);
     }
 
     /// From now on erased block groups are opened in the order of their erases, and among equals in that in which they were erased.
@@ -351,17 +367,17 @@ impl Tables {
     }
 
     /// Of every block group, its valid pages, and 0x4000 more where it may not be a victim.
-    pub fn counts(&self) -> &[Count] {
+    pub fn counts(&self) -> &Tracked<Count> {
         &self.counts
     }
 
     /// Of every block, its erases since the run began.
-    pub fn erase_counts(&self) -> &[u32] {
+    pub fn erase_counts(&self) -> &Tracked<u32> {
         &self.erases
     }
 
     /// Of every block group, when its last page was programmed, by its pool's clock.
-    pub fn times_of_closing(&self) -> &[u64] {
+    pub fn times_of_closing(&self) -> &Tracked<u64> {
         &self.closed_at
     }
 
