@@ -45,8 +45,8 @@ impl Pages {
         Ok(Self { written, read })
     }
 
-    /// How many bytes they have, at least as many as were asked for.
-    pub fn len(&self) -> usize {
+    /// Number of bytes that the pages have, at least the number that was asked for.
+    pub fn bytes(&self) -> usize {
         self.written.len()
     }
 
@@ -92,7 +92,7 @@ mod tests {
     #[allow(unsafe_code, reason = "reads as a policy does")]
     fn what_is_written_is_read_at_another_address() {
         let mut pages = Pages::new(100).unwrap();
-        assert!(pages.len() >= 100);
+        assert!(pages.bytes() >= 100);
         pages.write::<u32>(8, 3).copy_from_slice(&[1, 2, 3]);
         let read = pages.address::<u32>(8);
         assert_ne!(read.addr(), pages.write::<u32>(8, 3).as_ptr().addr());
@@ -104,7 +104,7 @@ mod tests {
     #[should_panic(expected = "range end")]
     fn nothing_lies_beyond_the_end() {
         let mut pages = Pages::new(16).unwrap();
-        let beyond = pages.len();
+        let beyond = pages.bytes();
         pages.write::<u64>(beyond - 8, 2);
     }
 }

@@ -357,7 +357,7 @@ impl Shown {
             Asked::GcTrigger { .. } | Asked::GcGate { .. } | Asked::Suspend { .. } => 0,
         };
         let bytes = size_of::<View<'_>>() + size_of_val(parameters) + arrays + 2 * ALIGNMENT;
-        if bytes > self.asked.len() {
+        if bytes > self.asked.bytes() {
             self.asked = Pages::new(2 * bytes)?;
         }
         Ok(())

@@ -86,7 +86,9 @@ class _Child:
         match message["call"]:
             case "run":
                 cache = message["cache"]
-                shared = _native.Shared([document], None if cache is None else tuple(cache))
+                shared = _native.Shared(
+                    [document], None if cache is None else tuple(cache), holds_last=False
+                )
                 result = _native.run(document, control, shared)
                 return {
                     "result": result,

@@ -22,7 +22,7 @@ import tinytail
 from commands import RunCommand, start
 from soak import SOAK
 from tinytail.comparison.write_folder import manifest_checksum
-from tinytail.engine import catalog
+from tinytail.engine import catalog, native
 from tinytail.errors import ConfigError, OutputError, ResultsError, UsageError
 from tinytail.sweeps import cells, dataset, run
 from tinytail.sweeps.file import read_plan
@@ -839,7 +839,7 @@ def test_a_bit_that_flips_changes_no_figure(tmp_path: Path) -> None:
     made = plan(AXES, **FIXED)
     with dataset.opened(made, str(killed), retry_failed=False) as (_, kept):
         missing = [point for point in made if point.id not in kept.done()]
-        run.run_here(iter(missing), 1, kept.add, run.Tally(4), None, print)
+        run.run_here(iter(missing), 1, kept.add, run.Tally(4), None, print, native.share([]))
         assert len(missing) == 4
         journal = (killed / dataset.JOURNAL).read_bytes()
     for part in killed.glob("points/*/*.parquet"):
