@@ -69,7 +69,7 @@ fn balance(outcome: &Outcome, writes: u64) -> (f64, f64, f64) {
 
 #[test]
 fn a_drive_may_start_empty_and_its_gc_begins_when_the_findings_say() {
-    for (device, design) in [("ttflash-small", "base"), ("ttflash-small", "ttflash"), ("modern-tlc-2t-small", "firmware")] {
+    for (device, design) in [("ttflash-small", "base"), ("ttflash-small", "ttflash")] {
         let empty = |workload: &str, requests| {
             let settings = Settings::try_from(vec!["state.live_percent=0".to_string()]).unwrap();
             let spec = Spec { requests: Some(requests), settings, verify: true, ..Spec::new(device, design, workload) };
