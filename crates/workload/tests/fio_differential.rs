@@ -68,17 +68,28 @@ fn totals_of_fio(text: &str, folder: &Path) -> (usize, u64) {
 
 /// The requests that fio makes of a job file, which it writes down before it issues them.
 fn fio(text: &str, folder: &Path) -> Vec<Request> {
+    // The processes of several jobs write one log, and may tear each other's lines apart.
+    const TRIES: usize = 10;
+    (0..TRIES).find_map(|_| whole_log(text, folder)).expect("a log without torn lines")
+}
+
+/// The requests that fio logs, unless a line of the log is torn.
+fn whole_log(text: &str, folder: &Path) -> Option<Vec<Request>> {
     let log = folder.join("requests.log");
     let _ = std::fs::remove_file(&log);
     run_fio(text, folder);
     let trims = trims(text);
     let text = std::fs::read_to_string(&log).unwrap_or_default();
     let kind = |word: &str| ["read", "write", "trim"].into_iter().find(|kind| *kind == if trims { "trim" } else { word });
-    let request = |line: &str| {
-        let [_, _, action, offset, length] = <[&str; 5]>::try_from(line.split_whitespace().collect::<Vec<_>>()).ok()?;
-        Some((kind(action)?, offset.parse().ok()?, length.parse().ok()?))
-    };
-    text.lines().filter_map(request).collect()
+    let mut requests = Vec::new();
+    for line in text.lines() {
+        match line.split_whitespace().collect::<Vec<_>>()[..] {
+            [_, _, action, offset, length] => requests.extend(kind(action).map(|kind| (kind, offset.parse(), length.parse()))),
+            [_, _, "add" | "open" | "close"] | ["fio", "version", ..] => {}
+            _ => return None,
+        }
+    }
+    requests.into_iter().map(|(kind, offset, length)| Some((kind, offset.ok()?, length.ok()?))).collect()
 }
 
 /// Whether a job file has trims, and nothing else. fio sends none to a file, and is given reads of the same sizes and places.
