@@ -195,9 +195,12 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
 class FakeShared:
     """The contract of the native `Shared`."""
 
-    def __init__(self, specs_json: list[str], cache: tuple[str, int] | None) -> None:
+    def __init__(
+        self, specs_json: list[str], cache: tuple[str, int] | None, holds_last: bool
+    ) -> None:
         self.specs = [json.loads(spec) for spec in specs_json]
         self.cache = cache
+        self.holds_last = holds_last
 
     def take_notes(self) -> list[str]:
         return []
