@@ -529,4 +529,4 @@ def test_the_file_of_a_policy_travels_with_the_points(tmp_path: Path) -> None:
     there, _, _ = on_cluster.run_batch(setting, [point.spec], None, None)
     assert here[0]["error"] is None
     assert there[0]["error"] is None
-    assert here[0]["result"]["event_hash"] == there[0]["result"]["event_hash"]
+    assert here[0]["event_hash"] == there[0]["event_hash"]

@@ -488,7 +488,7 @@ def test_the_quick_tier_has_a_verdict_for_every_row(
     page = (docs / "pes.md").read_text("utf-8")
     assert "`i-es`, stalled" in page
     assert "| stress, paper | 32 | 22 | 22 | 30 | 30 | 32 |" in page
-    assert "| mean latency in us, real device | 16.9 | 16.4 | 40.5 | 524 |" in page
+    assert "| mean latency in µs, real device | 16.9 | 16.4 | 40.5 | 524 |" in page
     assert json.loads((docs / "pes" / "results.json").read_text("utf-8"))["counts"]
 
 

@@ -69,7 +69,7 @@ def test_pictures_and_the_screen_have_the_curve_that_was_measured(command: RunCo
         assert (own.design, measured.design) == ("base", "measured in the trace")
         # All of one kind took equally long, within the width of a class.
         assert measured.seconds == pytest.approx([seconds] * len(measured.seconds), rel=1e-3)
-        assert measured.max_seconds == seconds
+        assert measured.max_seconds == pytest.approx(seconds)
         assert measured.style != own.style
     shown = [line.plain for line in curve(comparison, 80)]
     assert shown[-1].startswith("1 base  m measured in the trace")
