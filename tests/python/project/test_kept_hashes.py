@@ -45,15 +45,27 @@ def test_every_technique_of_kept_evidence_is_in_two_experiments_of_the_sample(
         assert technique in there, sorted(there)
 
 
+# Event hashes of runs whose kept results are older than three changes: pages of one request join in
+# one command, parity is aged as often as the run rewrites it, and rotating GCs are warmed up.
+MOVED = {
+    "pes/act-load-1/erase-baseline": "ecb95c046a71595d",
+    "pes/act-load-4/erase-baseline": "3e54ab8073dcb2c8",
+    "ttflash/rotation-turns/ttflash+rgc-round-robin+@forced": "1a6c7832b107f10d",
+    "ttflash/sequential-writes/ttflash": "e7bab8bacdfae526",
+}
+
+
 def test_what_takes_seconds_still_does_what_was_kept(every: list[Any]) -> None:
     runs = kept_hashes.small(kept_hashes.sample(every))
     assert "[order] policy = rate_match" in experiments_by_technique(runs)
-    different = [
-        f"{again.run.name}: {again.lacks or again.difference}"
-        for again in kept_hashes.make_again(runs)
-        if again.lacks or again.difference
-    ]
+    moved, different = {}, []
+    for again in kept_hashes.make_again(runs):
+        if again.run.name in MOVED and again.facts is not None:
+            moved[again.run.name] = again.facts["event_hash"]
+        elif again.lacks or again.difference:
+            different.append(f"{again.run.name}: {again.lacks or again.difference}")
     assert not different, "\n".join(different)
+    assert moved == MOVED
 
 
 def cheapest(every: list[Any], *, recorded: bool) -> Any:

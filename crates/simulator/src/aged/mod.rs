@@ -186,7 +186,9 @@ impl Shared {
         if !self.holds_last || recipe.layout.geometry.physical_pages() <= SMALL_PAGES {
             return Ok(image.load(drive, spec.seed)?);
         }
-        let key = digest(&(image.identity(), serde_json::to_string(&recipe).expect("numbers and words")));
+        // What the image holds does not depend on the design, if it fits.
+        let layout = serde_json::to_string(&recipe.layout).expect("numbers and words");
+        let key = digest(&(image.identity(), layout, recipe.bad_blocks_per_plane));
         self.copy_last(drive, spec.seed, &key, control, |drive| {
             let mut snapshot = Vec::new();
             // Without the memory for it the image is only loaded.
