@@ -53,24 +53,26 @@ def inert_axes(table: Any, varied: Sequence[Axis]) -> list[Axis]:
 def notes(sweep: Sweep) -> list[str]:
     """Returns a sentence for each axis that changed nothing, with what would make it count."""
     names = [axis.name for axis in sweep.axes]
-    found = inert_axes(sweep.to_rows([*names, "seed", "event_hash"]), sweep.axes)
-    results = _some_results(sweep) if found else []
+    needed = dict.fromkeys([*names, "design", "seed", "event_hash", "point", "error"])
+    table = sweep.to_rows(list(needed))
+    found = inert_axes(table, sweep.axes)
+    results = _some_results(sweep, table) if found else []
     return [_note(axis, results) for axis in found]
 
 
-def _some_results(sweep: Sweep) -> list[Mapping[str, Any]]:
+def _some_results(sweep: Sweep, table: Any) -> list[Mapping[str, Any]]:
     """Return the results of the first point of each design that has one."""
     wanted: dict[str, str] = {}
-    for row in sweep.to_rows(["design", "point", "error"]).to_pylist():
+    for row in table.select(["design", "point", "error"]).to_pylist():
         if row["error"] is None:
             wanted.setdefault(row["design"], row["point"])
     points = list(wanted.values())
     if sweep.folder is None:
         compute = library("pyarrow.compute", "a sweep")
-        table = sweep.to_rows(["point", "result"]).filter(compute.field("point").isin(points))
+        kept = sweep.to_rows(["point", "result"]).filter(compute.field("point").isin(points))
     else:
-        table = Files(sweep.folder, sweep.axes).read(["result"], points)
-    return [json.loads(each) for each in table["result"].to_pylist() if each is not None]
+        kept = Files(sweep.folder, sweep.axes).read(["result"], points)
+    return [json.loads(each) for each in kept["result"].to_pylist() if each is not None]
 
 
 def _note(axis: Axis, results: _Results) -> str:
