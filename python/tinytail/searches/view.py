@@ -81,7 +81,7 @@ def _beaten(candidate: Candidate) -> str:
     return "" if candidate.is_best else f"; {candidate.verdict}"
 
 
-# Of what was left out, what is said before the reason.
+# Words before the reason of a combination that was left out, by its kind.
 _LEFT_OUT = {
     "alike": "left out",
     "dropped": "dropped after its short run",

@@ -85,7 +85,7 @@ class Definition:
             "schema_version": SCHEMA_VERSION,
             "version": self.version,
             "build": self.build,
-            # Those that are zipped stand together.
+            # Zipped axes are one group.
             "axes": [
                 [{"name": axis.name, "values": list(axis.values)} for axis in group]
                 for group in self.grid.groups

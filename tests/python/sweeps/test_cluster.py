@@ -43,7 +43,7 @@ AXES: dict[str, Any] = {
 }
 POINTS = 64
 TIMES = {"cpu_seconds", "result"}
-# What a result says of times, beside what it says of the run.
+# Keys of a result that hold times of the machine.
 CPU = ("cpu_seconds", "requests_per_cpu_second", "ns_per_event")
 
 
