@@ -10,9 +10,6 @@ writes that never leave it idle: 4, 16 and 64 KiB, 32 at a time, all logical pag
   this and the shares are of the second half of the run, when no erased pages are left to live on;
 - the erases of the most and of the least erased plane, and MB/s.
 
-Where a design lets one GC at a time run on a channel, its planes stay anywhere between its soft and
-its hard watermark, 30 and 10 % of all pages: only the law is asked.
-
 It holds if the shares are within 3 points, the law within 5 %, and the most erased plane has at
 most 1.5 times the erases of the least erased one. Ends with 1 if a row fails.
 
@@ -67,8 +64,6 @@ class Row:
     map_percent: float | None = None
     # Write amplification over what the law says it is; None where GC moves pages for their class.
     law: float | None = None
-    # Whether planes must have about as many erases each.
-    even: bool = True
     erases_least: int = 0
     erases_most: int = 0
     mb_per_s: float = 0.0
@@ -81,7 +76,7 @@ class Row:
             faults.append("victims")
         if self.law is not None and abs(self.law - 1) > LAW:
             faults.append("law")
-        if self.even and self.erases_most > SPREAD * self.erases_least:
+        if self.erases_most > SPREAD * self.erases_least:
             faults.append("planes")
         return faults
 
@@ -170,10 +165,6 @@ def play(
             return Row(design, device, kib, tuple(settings), refused=fit.refusal.message)
         design, given = remedy.design, tuple(dict.fromkeys((*given, *remedy.settings)))
     plane = plane_of(design, device, given)
-    # One GC at a time on a channel leaves planes at any level between the watermarks. A drive
-    # whose spare space is too small for these lifts the gate.
-    lifted = any(adjustment.section == "gc_gate" for adjustment in fit.adjusted)
-    even = lifted or not catalog.design_value(design, "gc_gate", "one_per_channel")
     erases = erases or max(ERASES, plane.blocks)
     # A request writes at least a page; GC leaves the rest of a block to the host.
     pages_per_request = max(kib * 1024 / plane.page_bytes, 1)
@@ -221,8 +212,7 @@ def play(
         kib,
         given[1:],
         valid_percent=100 * valid,
-        map_percent=victims_valid_percent(shape) if plane.by_plane and even else None,
-        even=even,
+        map_percent=victims_valid_percent(shape) if plane.by_plane else None,
         law=None if by_class else law,
         erases_least=result.wear.erases_least,
         erases_most=result.wear.erases_most,
