@@ -99,7 +99,7 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
     let mapped = design.mapped_pages(&device);
     let footprint = footprint(&device, mapped, &workload, spec.seed, spec.requests, &addresses.context, control)?;
     adjusted.extend(design.fit_gc(&device, u64::from(mapped) + footprint.len() as u64));
-    let prepared = Prepared { image, log, adjusted, addresses, footprint };
+    let prepared = Prepared { image, log, adjusted, addresses, takes_turns: design.gc_gate.takes_turns(), footprint };
     let _at_work = AtWork::new();
     run_on(&device, design, &free, &workload, prepared, timeline, spec, control, shared)
 }
@@ -139,6 +139,8 @@ struct Prepared {
     log: Option<Log>,
     adjusted: Vec<Adjustment>,
     addresses: Addresses,
+    /// Whether its GCs take turns.
+    takes_turns: bool,
     /// Pages of the workload beyond those that the starting state maps.
     footprint: Vec<Lpn>,
 }
@@ -190,7 +192,7 @@ fn run_with<M: Measures>(
     control: &Control,
     shared: &Shared,
 ) -> Result<Outcome, RunError> {
-    let Prepared { image, log, adjusted, addresses, footprint } = prepared;
+    let Prepared { image, log, adjusted, addresses, takes_turns, footprint } = prepared;
     if !(1..=WRITE_STALL_S_MAX).contains(&spec.write_stall_s) {
         return Err(RunError::Failed(format!("`write_stall_s` is {}; allowed: 1 to {WRITE_STALL_S_MAX}", spec.write_stall_s)));
     }
@@ -234,7 +236,7 @@ fn run_with<M: Measures>(
     if device.starts_empty() {
         warm_up = "none: the drive starts empty".into();
     } else if ending == Ending::Complete && !spec.no_warm_up {
-        (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, control)?;
+        (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, takes_turns, control)?;
     }
     let mut ramped = None;
     if ending == Ending::Complete && workload.ramp_ns() > 0 {
@@ -389,6 +391,7 @@ fn warm<M: Measures>(
     workload: &Workload,
     spec: &Spec,
     context: &SourceContext,
+    takes_turns: bool,
     control: &Control,
 ) -> Result<(Ending, String, Option<Kept>), WorkloadError> {
     let requests = workload.requests_expected(spec.requests);
@@ -411,7 +414,7 @@ fn warm<M: Measures>(
         return Ok((Ending::Complete, "none: no write buffer to fill".into(), None));
     }
     let mut streams = workload.streams(spec.seed ^ 0x5bd1_e995, context, requests)?;
-    let turns = Turns::of(drive);
+    let turns = takes_turns.then(|| Turns(Cell::new((0, ErasedPages::of(drive).all))));
     let ending = play_streams(drive, &mut streams, start, control, |drive| {
         let counters = drive.counters();
         counters.buffer.flushed >= buffer && turns.as_ref().is_none_or(|turns| turns.are_level(drive, counters.gc.erases))
@@ -423,15 +426,11 @@ fn warm<M: Measures>(
     Ok((ending, warm_up, None))
 }
 
-/// Where the GCs of a plane group wait for each other, planes run lower on erased pages than ageing leaves them, which knows no
-/// waiting. The erases and the erased pages of the drive when its planes had their last turns; as many erases as planes are a turn of each.
+/// The erases and the erased pages of a drive when each of its planes had had a turn: as many erases as planes are a turn of each.
+/// A plane that waits for its turn runs lower on erased pages than ageing leaves it, since ageing knows no waiting.
 struct Turns(Cell<(u64, u64)>);
 
 impl Turns {
-    fn of<M: Measures>(drive: &Drive<M>) -> Option<Self> {
-        (drive.design().gc_gate.name() == "rotating").then(|| Self(Cell::new((0, ErasedPages::of(drive).all))))
-    }
-
     /// Whether no fewer pages are erased than a turn of each plane ago.
     fn are_level<M: Measures>(&self, drive: &Drive<M>, erases: u64) -> bool {
         let (then, before) = self.0.get();

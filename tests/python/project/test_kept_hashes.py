@@ -51,7 +51,6 @@ MOVED = {
     "pes/act-load-1/erase-baseline": "ecb95c046a71595d",
     "pes/act-load-4/erase-baseline": "3e54ab8073dcb2c8",
     "ttflash/rotation-turns/ttflash+rgc-round-robin+@forced": "1a6c7832b107f10d",
-    "ttflash/sequential-writes/ttflash": "e7bab8bacdfae526",
 }
 
 

@@ -697,11 +697,6 @@ def test_many_rows_are_summed_up_unless_all_are_asked_for() -> None:
     assert rows[0]["id"] in plain_text(pages.results_view(few, 80), 80)
 
 
-# Verdicts of rows whose kept results are older than the ageing of parity and the warm-up of
-# rotating GCs. Their full runs are due; each then has its kept verdict or its cause.
-MOVED = {"ttflash.s43.full_lat": "deviates", "ttflash.s64.parity_ratio": "deviates"}
-
-
 @pytest.mark.parametrize("prefix", ["ttflash", "harey"])
 def test_rows_of_the_quick_tier_have_the_verdicts_that_are_kept(
     prefix: str, command: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -715,5 +710,5 @@ def test_rows_of_the_quick_tier_have_the_verdicts_that_are_kept(
     kept = {row["id"]: row for row in read_json(pages_kept / "results.json")["rows"]}
     assert len(judged) > 30
     assert {row_id: row["verdict"] for row_id, row in judged.items()} == {
-        row_id: MOVED.get(row_id, kept[row_id]["verdict"]) for row_id in judged
+        row_id: kept[row_id]["verdict"] for row_id in judged
     }

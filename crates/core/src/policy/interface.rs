@@ -125,6 +125,8 @@ interface! {
         fn alone_in_die(&mut self) -> bool [else false];
         /// Whether it goes by what the host does on other channels than its own, so that it is asked again when any falls quiet.
         fn asks_of_group(&mut self) -> bool [else false];
+        /// Whether GCs take turns, so that planes that wait run lower on erased pages than ageing leaves them.
+        fn takes_turns(&mut self) -> bool [else false];
         /// Whether a GC that has moved its pages gives its lock up, and its erase waits for those of its die's other planes.
         fn joins_erases(&mut self) -> bool [else false];
     }

@@ -167,6 +167,10 @@ impl GcGate for Rotating {
         self.quiet_group
     }
 
+    fn takes_turns(&mut self) -> bool {
+        true
+    }
+
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
         with.needs_stripes("gc_gate", "rotating", faults);
     }

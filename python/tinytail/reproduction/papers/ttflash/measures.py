@@ -115,20 +115,6 @@ def scrub_time(lab: Lab, *, capacity_gb: float, read_gb_s: float) -> Values:  # 
     return {"value": scrub_minutes(capacity_gb * 1e9, read_gb_s * 1e9)}
 
 
-def parity_ratio(lab: Lab, *, experiment: str) -> Values:
-    """Parity pages written for each data page."""
-    result = lab.result(experiment, "ttflash")
-    parity, data = lab.counter(result, "parity_pages"), lab.counter(result, "data_pages")
-    return {"value": parity / data if data else None, "data_pages": data}
-
-
-def stripe_width(lab: Lab, *, experiment: str) -> Values:
-    """N, of which the parity of full stripes tells: a page in each N. Widths are whole numbers."""
-    result = lab.result(experiment, "ttflash")
-    parity, data = lab.counter(result, "parity_pages"), lab.counter(result, "data_pages")
-    return {"value": round((data + parity) / parity) if parity else None}
-
-
 # --- Rotation -------------------------------------------------------------------------------------
 
 
@@ -469,7 +455,6 @@ MEASURES: dict[str, Measure] = PROBES | {
         turn_waits,
         noise_levels,
         noise_ratios,
-        parity_ratio,
         policy_waits,
         rotation_bound,
         rotation_formula,
@@ -483,7 +468,6 @@ MEASURES: dict[str, Measure] = PROBES | {
         served_personalities,
         served_work,
         size_growth,
-        stripe_width,
         stream,
         visible_from,
         write_tails,

@@ -311,8 +311,9 @@ DUE_GEOMETRY = {
     "state.free_percent": 30.0,
 }
 DUE_RAM = {"ram.buffer_kib": 64, "ram.flush_above_percent": 1}
-# The stripe that is written has left the RAM by then.
-READS_FROM_NS = 20 * MS
+# The stripe that is written has left the RAM by then: a page of it waits for at most the GC of its
+# plane, which takes less than 25 ms.
+READS_FROM_NS = 40 * MS
 STRIPES_READ = 60
 
 
@@ -387,6 +388,48 @@ def parity_time(lab: Lab) -> Values:
     return {"value": compute_us / rebuilt if rebuilt else None}
 
 
+# Time for a stripe to leave the buffer before the next comes, and for all to come to rest.
+STRIPE_NS = 2 * MS
+REST_NS = 1000 * MS
+STRIPES_WRITTEN = 3000
+STRIPE_PAGES = 7
+
+
+def _write_stripes(lab: Lab) -> Outcome:
+    """Write full stripes in order, and wait until the buffer flushes no more.
+
+    The warm-up does the same before, so no stripe is under way when counting begins or ends.
+    """
+    sectors = STRIPE_PAGES * SECTORS
+    requests = [f"{i * STRIPE_NS} 0 {i * sectors} {sectors} 0" for i in range(STRIPES_WRITTEN)]
+    requests.append(f"{STRIPES_WRITTEN * STRIPE_NS + REST_NS} 0 0 {SECTORS} 1")
+    return lab.probe(
+        Experiment(
+            name="stripes-in-order",
+            about="full stripes in order, and then nothing until the buffer is at rest",
+            designs=("ttflash",),
+            device="ttflash-small",
+            workload={"requests": requests},
+            cost_s=0.5,
+            verify=True,
+        )
+    )
+
+
+def parity_ratio(lab: Lab) -> Values:
+    """Parity pages written for each data page, of full stripes."""
+    result = _write_stripes(lab).result
+    parity, data = lab.counter(result, "parity_pages"), lab.counter(result, "data_pages")
+    return {"value": parity / data if data else None, "data_pages": data}
+
+
+def stripe_width(lab: Lab) -> Values:
+    """N, as the parity of full stripes has it: a page in each N. Widths are whole numbers."""
+    result = _write_stripes(lab).result
+    parity, data = lab.counter(result, "parity_pages"), lab.counter(result, "data_pages")
+    return {"value": round((data + parity) / parity) if parity else None}
+
+
 def zero_blocked(lab: Lab) -> Values:
     """GC-blocked full-stripe reads, and how often rotation was violated meanwhile."""
     result = _read_behind_gc(lab, "ttflash", reads=1000).result
@@ -408,10 +451,12 @@ PROBES: dict[str, Measure] = {
         lock_isolation,
         idle_read,
         isolated_gc,
+        parity_ratio,
         parity_time,
         partial_stripe_extra,
         preemption_delay,
         stripe_boundary,
+        stripe_width,
         zero_blocked,
     )
 }
