@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tinytail.engine import catalog
 from tinytail.errors import ConfigError
 from tinytail.files import toml
+from tinytail.inputs import tables
 
 Command = Callable[[tuple[str, ...], tuple[str, ...]], str]
 
@@ -53,7 +54,8 @@ def check_designs(
     try:
         fits = catalog.fits(device, designs, state=state, image=image, settings=settings)
     except ConfigError as error:
-        raise ConfigError(f"{error}{_of_some(designs, settings, str(error))}") from None
+        message = f"{error}{_of_some(designs, settings, str(error))}"
+        raise ConfigError(tables.without_places(message)) from None
 
     def runs(designs: Sequence[str], settings: Sequence[str]) -> bool:
         try:
@@ -72,7 +74,7 @@ def check_designs(
             if fit.adjusted
         ]
     if refused:
-        raise ConfigError("\n".join(refused))
+        raise ConfigError(tables.without_places("\n".join(refused)))
     return fits
 
 
@@ -98,6 +100,9 @@ def _refusals(
             designs.append(fit.refusal.remedy.design)
             given |= {_key(word): word for word in fit.refusal.remedy.settings}
     designs = list(dict.fromkeys(designs))
+    if any(map(tables.has_table, (device, *designs))):
+        # No command line has a table that a program gave.
+        return said
     if refused and designs and runs(designs, tuple(given.values())):
         line = f"This runs: {command(tuple(designs), tuple(given.values()))}"
         return [f"{said[0]} {line}"] if len(fits) == 1 else [*said, line]

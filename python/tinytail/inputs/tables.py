@@ -110,6 +110,19 @@ def design_label(design: str) -> str:
     return "+".join(_short(part) if part in _TEXTS else part for part in design.split("+"))
 
 
+def has_table(design: str) -> bool:
+    """Whether a name, or a part of a composition, was given as a table, and not as a file."""
+    return any(part in _TEXTS for part in design.split("+"))
+
+
+def without_places(message: str) -> str:
+    """A message without the lines of tables: a program that gave one knows it by its keys."""
+    for name in _TEXTS:
+        if name in message:
+            message = re.sub(rf"{re.escape(name)}(:\d+)?: ", "", message)
+    return message
+
+
 def _short(name: str) -> str:
     stem, _, digest = Path(name).name.removesuffix(".toml").rpartition("-")
     others = [

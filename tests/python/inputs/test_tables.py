@@ -199,3 +199,23 @@ def test_tables_and_legends_show_labels() -> None:
     label = tables.design_label(said.results[1].design)
     assert label in said.table()
     assert f"{said.results[1].design} " not in said.table(400)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"gc": {"write_points": "a"}}, '[gc] `write_points` is "a"; allowed: a whole number.'),
+        ({"gcc": {}}, "[gcc] is unknown (did you mean `gc`?); allowed: gc, victim, "),
+        (
+            {"victim": {"chain": [{"policy": "custom"}]}},
+            "[victim] entry 1 of `chain` cannot be used: a policy of one's own needs `file`, ",
+        ),
+    ],
+)
+def test_an_error_about_a_table_begins_with_the_fault_and_names_no_file(
+    table: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(tinytail.ConfigError) as caught:
+        tinytail.compare(["base", ["base", table]], device="ttflash-small", workload="zipf")
+    assert str(caught.value).startswith(message)
+    assert "set-" not in str(caught.value)

@@ -1,6 +1,6 @@
 //! What is wrong with a value, and where it is: how a decoder's errors become faults.
 
-use crate::document::Value;
+use crate::document::{Data, Value};
 use crate::fault::{Fault, Place, shortened};
 use serde::de;
 use std::fmt::{self, Display};
@@ -86,6 +86,9 @@ impl<'a> At<'a> {
             Error::Type(allowed) => self.fault(format!("is {}", shown(value))).allowed(allowed),
             Error::Name { hint, allowed } => self.fault(format!("is {}{hint}", shown(value))).allowed(allowed),
             Error::Missing(key) => self.key(key, self.place).fault("is missing"),
+            Error::Other(message) if value.is_some_and(|value| matches!(value.plain().data, Data::Table(_))) => {
+                self.fault(format!("cannot be used: {message}"))
+            }
             Error::Other(message) => self.fault(format!("is {}: {message}", shown(value))),
             Error::Table => {
                 let key = &self.key;
