@@ -42,9 +42,13 @@ fn hash(values: impl IntoIterator<Item = u64>) -> u64 {
     values.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, value| (hash ^ value).wrapping_mul(0x100_0000_01b3).rotate_left(17))
 }
 
-/// Random reads and writes, writes alone, bursts of both, and a skewed load.
-const LOADS: [&str; 4] = ["randrw70-qd16", "randwrite-qd32", "randrw70-bursty", "zipf"];
+/// Random reads and writes, writes without reads, bursts of both, and a skewed load.
+const LOADS: [&str; 4] = ["randrw70-qd16", WRITES, "randrw70-bursty", "zipf"];
+const WRITES: &str = "randwrite-qd32";
 const REQUESTS: u64 = 400;
+
+/// Where GC is rare, writes go on until it has erased a block of one plane in four, but no longer than for so many blocks of each.
+const BLOCKS_MAX: u64 = 16;
 
 /// Everything that has a name: alone, or behind `base`. What needs stripes is refused there, and played with what is named instead.
 fn compositions() -> Vec<String> {
@@ -86,9 +90,13 @@ fn plays(device: &Device, drive: &mut Drive<Causes>, load: &str) -> Result<bool,
     let mapped_sectors = u64::from(drive.mapped_pages()) * u64::from(device.geometry.sectors_per_page());
     let context = SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors };
     let workload = Workload::resolve(load, &TraceOptions::default()).map_err(|error| error.to_string())?;
-    let mut streams = workload.streams(1, &context, Some(REQUESTS)).map_err(|error| error.to_string())?;
+    let g = &device.geometry;
+    let (first, planes) = (drive.submitted(), u64::from(g.planes()));
+    let most = if load == WRITES { REQUESTS.max(BLOCKS_MAX * u64::from(g.pages_in(1)) * planes) } else { REQUESTS };
+    let mut streams = workload.streams(1, &context, Some(most)).map_err(|error| error.to_string())?;
     let start = drive.now() + MS;
-    match play_streams(drive, &mut streams, start, &Control::default(), |_| false) {
+    let is_enough = |drive: &Drive<Causes>| drive.submitted() - first >= REQUESTS && drive.counters().gc.erases >= planes / 4;
+    match play_streams(drive, &mut streams, start, &Control::default(), is_enough) {
         Ending::Complete => Ok(true),
         Ending::Stuck(_) if drive.design().gc_trigger.name() == "never" => Ok(false),
         other => Err(format!("{load}: {other:?} {}", drive.explain_standstill())),
