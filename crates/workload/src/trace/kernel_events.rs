@@ -104,7 +104,7 @@ impl KernelEvents {
 }
 
 /// The event of a request, and what it is called when it is passed over; none if it is of no request.
-fn event(name: &str) -> (Option<Step>, &'static str) {
+pub(super) fn event(name: &str) -> (Option<Step>, &'static str) {
     match name {
         "block_bio_queue" => (Some(Step::At(Event::Queued)), "Q events"),
         "block_rq_insert" => (Some(Step::At(Event::Inserted)), "I events"),
@@ -132,7 +132,7 @@ pub(super) fn nvme_advice(file: &str) -> String {
 
 /// A step in the life of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     At(Event),
     Completed,
 }

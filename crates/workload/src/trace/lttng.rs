@@ -9,6 +9,7 @@ use crate::error::Column;
 use crate::trace::blkparse;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::iso8601;
+use crate::trace::kernel_events::{Step, event};
 use crate::trace::units::{AddressUnit, Event, TimeUnit};
 use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 
@@ -107,17 +108,11 @@ impl Parser for Lttng {
             }
             return Err(Fault::new(FORMAT.time_column, line, format!("an event, as in {SHAPE}")));
         };
-        let (event, passed_over) = match said.event {
-            "block_bio_queue" => (Some(Event::Queued), "Q events"),
-            "block_rq_insert" => (Some(Event::Inserted), "I events"),
-            "block_rq_issue" => (Some(Event::Issued), "D events"),
-            "block_rq_complete" => (None, "C events"),
-            name if name.starts_with("block_") => return Ok(Parsed::Other("other block events")),
-            _ => return Ok(Parsed::Other("other events")),
-        };
-        if event.is_some_and(|event| event != self.taken) {
+        let (step, passed_over) = event(said.event);
+        let Some(step) = step.filter(|step| matches!(step, Step::Completed) || *step == Step::At(self.taken)) else {
             return Ok(Parsed::Other(passed_over));
-        }
+        };
+        let is_completion = step == Step::Completed;
         let time_ns = time_ns(said.time)?;
         let (bits, sectors) = (said.number("rwbs")?, said.number("nr_sector")?);
         let (column, device) = said.value("dev")?;
@@ -131,16 +126,16 @@ impl Parser for Lttng {
         };
         if op == Op::Flush {
             let flush = Parsed::Request(Record { time_ns, device, op, sector: 0, sectors: 0, latency_ns: None });
-            return Ok(if event.is_some() { flush } else { Parsed::Other(passed_over) });
+            return Ok(if is_completion { Parsed::Other(passed_over) } else { flush });
         }
         let is_failed =
             said.number("error").is_ok_and(|error| error > 0) || said.value("error").is_ok_and(|(_, error)| error.starts_with('-'));
-        if event.is_none() && (is_failed || sectors == 0) {
+        if is_completion && (is_failed || sectors == 0) {
             return Ok(Parsed::Other(passed_over));
         }
         let (sector, sectors) = fields::extent(said.amount("sector")?, said.amount("nr_sector")?)?;
         let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
-        Ok(if event.is_some() { Parsed::Issued(record) } else { Parsed::Completed(record) })
+        Ok(if is_completion { Parsed::Completed(record) } else { Parsed::Issued(record) })
     }
 
     fn device_name(&self, device: u32) -> String {
