@@ -183,6 +183,8 @@ impl Faults {
         // What has no name covers nothing.
         if !(fault.section.is_empty() && fault.key.is_empty()) {
             self.wrong.insert(own);
+            // A list with a faulty entry is faulty.
+            self.wrong.insert(named(&fault.key, None));
         }
         self.faults.push(fault);
     }
@@ -291,6 +293,15 @@ mod tests {
         let told = faults.result().unwrap_err().to_string();
         let expected = ["[a] `k` is wrong", "[a] `l` is wrong", "[b] is wrong", "is wrong", "is wrong", "`k` is wrong"];
         assert_eq!(told.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_faulty_entry_covers_its_list_and_no_other_entry() {
+        let mut faults = Faults::default();
+        let entry = |name: &str| Fault { subject: Some(format!("{name} of `k`")), ..Fault::new("a", "k", "is -5") };
+        [entry("entry 1"), Fault::new("a", "k", "is 0"), entry("entry 2")].into_iter().for_each(|fault| faults.push(fault));
+        let told = faults.result().unwrap_err().to_string();
+        assert_eq!(told.lines().collect::<Vec<_>>(), ["[a] entry 1 of `k` is -5", "[a] entry 2 of `k` is -5"]);
     }
 
     #[test]

@@ -29,7 +29,7 @@ use kinds::{KindSummary, Kinds};
 use log::Log;
 use schemars::JsonSchema;
 use serde::Serialize;
-use series::{Series, SeriesSummary};
+use series::{ErasedAt, Series, SeriesSummary};
 use slowest::Slowest;
 use std::collections::BTreeMap;
 use timeline::Timeline;
@@ -318,9 +318,8 @@ impl Metrics {
         self.series.summary(view, self.span.first_arrival)
     }
 
-    /// Return the erased pages of the drive at a time of the run, and the pages programmed for the host until then; within a window
-    /// of the series.
-    pub fn erased_at(&self, at: Ns) -> Option<(u64, u64)> {
+    /// Return the erased pages of the drive at a time of the run, and what was programmed until then; within a window of the series.
+    pub fn erased_at(&self, at: Ns) -> Option<ErasedAt> {
         self.series.erased_at(at)
     }
 }

@@ -42,13 +42,20 @@ struct Work {
     host_pages: u64,
     /// Pages programmed by GC.
     gc_pages: u64,
+    /// Pages programmed for whatever purpose.
+    programmed_pages: u64,
     /// GCs completed.
     gcs: u64,
 }
 
 impl Work {
     fn since(self, then: Self) -> Self {
-        Self { host_pages: self.host_pages - then.host_pages, gc_pages: self.gc_pages - then.gc_pages, gcs: self.gcs - then.gcs }
+        Self {
+            host_pages: self.host_pages - then.host_pages,
+            gc_pages: self.gc_pages - then.gc_pages,
+            programmed_pages: self.programmed_pages - then.programmed_pages,
+            gcs: self.gcs - then.gcs,
+        }
     }
 }
 
@@ -104,6 +111,17 @@ fn requests(classes: &Classes) -> u64 {
     classes.iter().map(|&(_, count)| u64::from(count)).sum()
 }
 
+/// The erased pages of a drive at a time, and what was programmed until then.
+#[derive(Debug, Clone, Copy)]
+pub struct ErasedAt {
+    /// Erased pages.
+    pub erased_pages: u64,
+    /// Pages programmed for the host.
+    pub host_pages: u64,
+    /// Pages programmed for whatever purpose.
+    pub programmed_pages: u64,
+}
+
 /// What happened in one window.
 #[derive(Debug, Clone, Default)]
 struct Window {
@@ -127,6 +145,7 @@ impl Window {
         self.read_max_ns = self.read_max_ns.max(other.read_max_ns);
         self.work.host_pages += other.work.host_pages;
         self.work.gc_pages += other.work.gc_pages;
+        self.work.programmed_pages += other.work.programmed_pages;
         self.work.gcs += other.work.gcs;
         self.free = match (self.free, other.free) {
             (Some(one), Some(two)) => {
@@ -249,7 +268,8 @@ impl Series {
         let (min, sum) = erased.fold((u32::MAX, 0u64), |(min, sum), blocks| (min.min(blocks), sum + u64::from(blocks)));
         let pages = (0..planes).map(|plane| u64::from(view.tables().free_pages(plane))).sum();
         let free = FreeBlocks { min, mean_sum: sum as f64 / f64::from(planes), looks: 1, pages };
-        self.end_window(free, Work { host_pages: view.host_pages(), gc_pages: view.gc_pages(), gcs: view.gcs() });
+        let (host_pages, gc_pages, programmed_pages) = (view.host_pages(), view.gc_pages(), view.programmed_pages());
+        self.end_window(free, Work { host_pages, gc_pages, programmed_pages, gcs: view.gcs() });
         self.go_to(view.now());
     }
 
@@ -301,13 +321,17 @@ impl Series {
         all.columns(first_arrival.saturating_sub(all.start_ns), length)
     }
 
-    /// Return the erased pages of the drive at the end of the window with a time in it, and the pages programmed for the host until
-    /// then. `None` if nothing had completed.
-    pub fn erased_at(&self, at: Ns) -> Option<(u64, u64)> {
+    /// Return what the drive had at the end of the window with a time in it. `None` if nothing had completed.
+    pub fn erased_at(&self, at: Ns) -> Option<ErasedAt> {
         let passed = ((at - self.start_ns) / self.window_ns) as usize + 1;
         let windows = &self.windows[..passed.min(self.windows.len())];
         let free = windows.iter().rev().find_map(|window| window.free)?;
-        Some((free.pages, windows.iter().map(|window| window.work.host_pages).sum()))
+        let sum = |pages: fn(&Work) -> u64| windows.iter().map(|window| pages(&window.work)).sum();
+        Some(ErasedAt {
+            erased_pages: free.pages,
+            host_pages: sum(|work| work.host_pages),
+            programmed_pages: sum(|work| work.programmed_pages),
+        })
     }
 
     /// Reads and writes by class of latency, window by window, up to now.
@@ -339,12 +363,12 @@ impl Series {
             summary.read_max_us.push((reads > 0).then_some(window.read_max_ns as f64 / 1000.0));
             summary.free_blocks_min.push(window.free.map(|free| free.min));
             summary.free_blocks_mean.push(window.free.map(|free| free.mean_sum / f64::from(free.looks)));
-            let Work { host_pages, gc_pages, gcs } = window.work;
+            let Work { host_pages, gc_pages, programmed_pages, gcs } = window.work;
             summary.host_pages.push(host_pages);
             summary.gc_pages.push(gc_pages);
             summary.gcs.push(gcs);
-            let pages = (host_pages + gc_pages) as f64;
-            summary.write_amplification.push((host_pages > 0).then(|| pages / host_pages as f64));
+            summary.programmed_pages.push(programmed_pages);
+            summary.write_amplification.push((host_pages > 0).then(|| programmed_pages as f64 / host_pages as f64));
         }
         summary
     }
@@ -389,9 +413,11 @@ pub struct SeriesSummary {
     pub host_pages: Vec<u64>,
     /// Pages programmed by GC.
     pub gc_pages: Vec<u64>,
+    /// Pages programmed for whatever purpose: for the host, by GC, as parity and as padding.
+    pub programmed_pages: Vec<u64>,
     /// GCs completed.
     pub gcs: Vec<u64>,
-    /// Pages programmed for host and GC for each page programmed for the host; `None` without such pages.
+    /// Pages programmed for each page programmed for the host; `None` without such pages.
     pub write_amplification: Vec<Option<f64>>,
 }
 

@@ -29,7 +29,7 @@ use tinytail_metrics::intervals::Interval;
 use tinytail_metrics::kinds::KindSummary;
 use tinytail_metrics::log::LogNote;
 use tinytail_metrics::request_timelines::RequestTimelinesNote;
-use tinytail_metrics::series::SeriesSummary;
+use tinytail_metrics::series::{ErasedAt, SeriesSummary};
 use tinytail_metrics::timeline::TimelineNote;
 use tinytail_metrics::{AttributionSum, BurstsNote, GcAffected, HostWaitsNote, LatencySummary, Measures, SlowestSum};
 use tinytail_workload::rate::{arrivals_per_second, per_second};
@@ -640,12 +640,14 @@ pub(crate) fn outcome<M: Measures>(
 fn fall<M: Measures>(drive: &Drive<M>, figures: &Figures, now: ErasedPages) -> Fall {
     let (view, device, length) = (drive.view(), drive.view().device(), drive.now() - figures.start);
     let seen = drive.observer().metrics().erased_at(figures.start + length / 3 * 2);
-    let (pages, host_pages) = seen.unwrap_or((figures.erased_then.all, 0));
+    let ErasedAt { erased_pages, host_pages, programmed_pages } =
+        seen.unwrap_or(ErasedAt { erased_pages: figures.erased_then.all, host_pages: 0, programmed_pages: 0 });
     Fall {
         seconds: seconds(length),
         taken_pages: figures.erased_then.all as i64 - now.all as i64,
-        last_third_pages: pages as i64 - now.all as i64,
-        last_third_host_pages: drive.counters().ftl.host_pages.saturating_sub(host_pages),
+        last_third_pages: erased_pages as i64 - now.all as i64,
+        last_third_host_pages: view.host_pages().saturating_sub(host_pages),
+        last_third_programmed_pages: view.programmed_pages().saturating_sub(programmed_pages),
         fewest_then: figures.erased_then.fewest,
         fewest_now: now.fewest,
         kept_pages: view.tables().pages_kept().max(drive.design().urgent_pages(device)),
@@ -671,19 +673,9 @@ pub(crate) fn slots_proposed(workload: &Workload, device: &Device) -> Option<u32
     (is_unbounded && workload.input != InputKind::Synthetic).then_some(slots)
 }
 
-/// Pages programmed for whatever purpose.
-fn programmed_pages(counters: &Counters) -> u64 {
-    counters.ftl.host_pages
-        + counters.gc.pages
-        + counters.ftl.padded_pages
-        + counters.raid.parity_pages
-        + counters.raid.scrub_rewrites
-        + counters.raid.levelled_pages
-}
-
 /// Pages programmed for each page programmed for the host.
 pub fn write_amplification(counters: &Counters) -> Option<f64> {
-    (counters.ftl.host_pages > 0).then(|| programmed_pages(counters) as f64 / counters.ftl.host_pages as f64)
+    (counters.ftl.host_pages > 0).then(|| counters.programmed_pages() as f64 / counters.ftl.host_pages as f64)
 }
 
 /// Percent of the planes of a die that work during GC: the GC's own all the time, others while something of theirs has joined it.

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except (ImportError, MemoryError) as error:
         # With little memory, libraries fail when they are loaded, in their own words.
-        from tinytail.terminal.controls import visible
+        from tinytail.files.controls import visible
 
         said = visible(str(error)) or "there is not enough memory"
         print(f"error: it cannot go on: {said}", file=sys.stderr)  # noqa: T201

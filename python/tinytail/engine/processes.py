@@ -7,6 +7,7 @@ lost then. A process stays for the next run of the same policies: imports and co
 from __future__ import annotations
 
 import atexit
+import codecs
 import json
 import os
 import signal
@@ -19,10 +20,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tinytail import _native, errors
 from tinytail.errors import RunError
+from tinytail.files.controls import visible
 
 if TYPE_CHECKING:
     Control = _native.Control
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 Named = Sequence[tuple[str, str]]
 
 LOOK_SECONDS = 0.05
+PRINTED_BYTES = 1 << 16
 # A run that is cancelled has so long until its policies answer. After that its process is killed.
 ANSWER_SECONDS = 1.0
 # So many processes without work are kept.
@@ -106,6 +109,19 @@ class Serving:
         return None if self._process is None else self._process.look
 
 
+def _relay(printed: BinaryIO) -> None:
+    """Write what policies print to standard error, with control characters in caret form.
+
+    Standard output is for results.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    with printed:
+        while part := os.read(printed.fileno(), PRINTED_BYTES):
+            with suppress(OSError, ValueError):
+                sys.stderr.write(visible(decoder.decode(part)))
+                sys.stderr.flush()
+
+
 class _Process:
     """Another process, which does one call at a time."""
 
@@ -124,6 +140,8 @@ class _Process:
                     *(json.dumps([*map(str, sys.path)]), str(theirs.fileno())),
                 ],
                 pass_fds=[theirs.fileno()],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
             )
         except OSError as error:
             self._connection.close()
@@ -131,6 +149,8 @@ class _Process:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
+
+        threading.Thread(target=_relay, args=(self._process.stdout,), daemon=True).start()
 
     def is_there(self) -> bool:
         """Whether it has not ended."""

@@ -15,6 +15,7 @@ FindingCode = Literal[
     "other_reference",
     "borrowed",
     "repaid",
+    "settling",
     "no_gc",
     "unmapped_reads",
     "start_off_trigger",
@@ -594,9 +595,11 @@ class Series(methods.Series):
             nothing completed.
         host_pages: Pages programmed for the host.
         gc_pages: Pages programmed by GC.
+        programmed_pages: Pages programmed for whatever purpose: for the host, by GC, as parity and
+            as padding.
         gcs: GCs completed.
-        write_amplification: Pages programmed for host and GC for each page programmed for the host;
-            None without such pages.
+        write_amplification: Pages programmed for each page programmed for the host; None without
+            such pages.
     """
 
     window_seconds: float
@@ -614,6 +617,7 @@ class Series(methods.Series):
     free_blocks_mean: tuple[float | None, ...]
     host_pages: tuple[int, ...]
     gc_pages: tuple[int, ...]
+    programmed_pages: tuple[int, ...]
     gcs: tuple[int, ...]
     write_amplification: tuple[float | None, ...]
 

@@ -14,9 +14,9 @@ from plotly.io import to_html
 from plotly.offline import get_plotlyjs
 
 from tinytail import units
+from tinytail.files.controls import visible
 from tinytail.inputs.tables import design_label
 from tinytail.pictures import data
-from tinytail.terminal.controls import visible
 from tinytail.verdict import measurements
 from tinytail.verdict.percentiles import PERCENTILES
 from tinytail.verdict.rows import facts, table_rows

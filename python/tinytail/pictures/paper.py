@@ -24,9 +24,9 @@ from matplotlib.ticker import (
 
 from tinytail import units
 from tinytail.analysis.rate_match import PLACEMENTS, RateMatching
+from tinytail.files.controls import visible
 from tinytail.inputs.tables import design_label
 from tinytail.pictures import data
-from tinytail.terminal.controls import visible
 
 if TYPE_CHECKING:
     from tinytail.comparison.result import Comparison

@@ -14,9 +14,9 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tinytail.errors import OutputError
+from tinytail.files.controls import VISIBLE
 from tinytail.files.text import json_text
 from tinytail.files.whole import FileOutput, cannot_write
-from tinytail.terminal.controls import VISIBLE
 from tinytail.terminal.table import facts_view
 
 # Columns that are assumed where nobody says how many there are.

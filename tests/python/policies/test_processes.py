@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -66,6 +67,12 @@ def aborts(view, plane, candidates):
 @tinytail.policy("victim")
 def reads_nothing(view, plane, candidates):
     return ctypes.string_at(8)
+
+
+@tinytail.policy("victim")
+def prints(view, plane, candidates):
+    print("chosen \\x1b[31m")
+    return candidates[0]
 
 
 @tinytail.policy("victim")
@@ -163,6 +170,16 @@ def test_whatever_ends_a_policy_others_have_their_results(
         assert f"{name} of {folder / library}" in message
         assert said[designs[policy]]["kind"] == "run"
         assert f"{designs[policy]}: {message}" in outcome.err
+
+
+def test_what_a_policy_prints_goes_to_standard_error_in_caret_form(folder: Path) -> None:
+    write_overlay(folder, "ends.py prints")
+    design = f"base+{overlay(folder, 'ends.py prints')}"
+    words = [sys.executable, "-m", "tinytail", "compare", design, *WORDS, "--json", "-"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["results"]
+    assert "chosen ^[[31m\n" in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 def test_an_exit_of_plain_python_is_an_exception(folder: Path) -> None:

@@ -6,6 +6,7 @@ pub use crate::flash::counters::FlashCounters;
 pub use crate::ftl::counters::FtlCounters;
 pub use crate::gc::counters::GcCounters;
 pub use crate::host::counters::HostCounters;
+use crate::policy::view;
 pub use crate::raid::counters::RaidCounters;
 
 /// How often things happened since the counters were last reset, by the room that counts them.
@@ -26,6 +27,11 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Return the pages that were programmed, for whatever purpose.
+    pub fn programmed_pages(&self) -> u64 {
+        view::programmed_pages(&self.ftl, &self.gc, &self.raid)
+    }
+
     /// Those that results report.
     pub fn reported(&self) -> impl Iterator<Item = Reported> + use<> {
         let Self { host, buffer, raid, gc, ftl, flash } = self;

@@ -8,11 +8,14 @@ use crate::flash::die::Die;
 use crate::flash::multi_plane::GC_SCAN_MAX;
 use crate::flash::op::{Class, OpKind};
 use crate::ftl::Tables;
+use crate::ftl::counters::FtlCounters;
 use crate::ftl::state::Ftl;
+use crate::gc::counters::GcCounters;
 use crate::gc::state::GcState;
 pub use crate::gc::state::Work;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Pool};
 use crate::policy::answers::Preference;
+use crate::raid::counters::RaidCounters;
 use crate::raid::state::Raid;
 use crate::stripes::{Place, Stripes};
 use crate::units::Ns;
@@ -82,6 +85,11 @@ pub struct DirtyStripe {
     pub written: u64,
 }
 
+/// Return the pages that were programmed, for whatever purpose.
+pub(crate) fn programmed_pages(ftl: &FtlCounters, gc: &GcCounters, raid: &RaidCounters) -> u64 {
+    ftl.host_pages + gc.pages + ftl.padded_pages + raid.parity_pages + raid.scrub_rewrites + raid.levelled_pages
+}
+
 impl<'a> View<'a> {
     pub(crate) fn new(flash: &'a Flash, ftl: &'a Ftl, raid: &'a Raid) -> Self {
         Self { flash, ftl, raid }
@@ -109,6 +117,10 @@ impl<'a> View<'a> {
     /// Pages programmed by GC since counting began.
     pub fn gc_pages(self) -> u64 {
         self.ftl.gc.counters.pages
+    }
+    /// Pages programmed since counting began, for whatever purpose.
+    pub fn programmed_pages(self) -> u64 {
+        programmed_pages(&self.ftl.counters, &self.ftl.gc.counters, &self.raid.counters)
     }
     /// GCs completed since counting began.
     pub fn gcs(self) -> u64 {

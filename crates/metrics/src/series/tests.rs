@@ -16,7 +16,8 @@ fn steps(gap: std::ops::Range<u64>) -> impl Strategy<Value = Vec<Step>> {
         rows.into_iter()
             .map(|(gap, read, latency, sectors, host, gc, gcs, free)| {
                 now += gap;
-                work = Work { host_pages: work.host_pages + host, gc_pages: work.gc_pages + gc, gcs: work.gcs + gcs };
+                let programmed_pages = work.programmed_pages + host + gc;
+                work = Work { host_pages: work.host_pages + host, gc_pages: work.gc_pages + gc, programmed_pages, gcs: work.gcs + gcs };
                 let kind = if read { CommandKind::Read } else { CommandKind::Write };
                 let arrived = now.saturating_sub(latency);
                 let completion = Completion {
@@ -103,6 +104,7 @@ proptest! {
         prop_assert_eq!(found.reads.iter().sum::<u64>() + found.writes.iter().sum::<u64>(), steps.len() as u64);
         prop_assert_eq!(found.host_pages.iter().sum::<u64>(), last.work.host_pages);
         prop_assert_eq!(found.gc_pages.iter().sum::<u64>(), last.work.gc_pages);
+        prop_assert_eq!(found.programmed_pages.iter().sum::<u64>(), last.work.programmed_pages);
         prop_assert_eq!(found.gcs.iter().sum::<u64>(), last.work.gcs);
         let least = found.free_blocks_min.iter().flatten().min().copied().unwrap();
         prop_assert!(steps.iter().any(|step| step.free == least));
@@ -125,7 +127,7 @@ fn at(completed: Ns, (host_pages, gc_pages, gcs): (u64, u64, u64)) -> Step {
         gc_wait_since: 0,
         host_queue_ns: 0,
     };
-    Step { completion, work: Work { host_pages, gc_pages, gcs }, free: 3 }
+    Step { completion, work: Work { host_pages, gc_pages, programmed_pages: host_pages + gc_pages, gcs }, free: 3 }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What makes the figures of a run mean less than they seem to.
 
 use super::Throughput;
-use crate::outcome::programmed_pages;
 use crate::outcome::space::{DRIFT_SHARE, ErasedNote, Fall};
+use crate::outcome::write_amplification;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -43,6 +43,10 @@ pub enum FindingCode {
     /// GC freed as much more than was programmed: the run paid for writes that came before it. Figures: `drift_pages`, and
     /// `drift_percent` if anything was programmed for the host.
     Repaid,
+    /// GC freed fewer pages than were programmed, as in `borrowed`, but erased pages were level in the last third: the drive was on its
+    /// way to another level, and its figures mix both. Figures: `drift_pages`, `drift_percent`, and write amplification in the whole
+    /// and in the last third, `write_amplification` and `write_amplification_last_third`.
+    Settling,
     /// A design that has a GC ran none; or, of comparisons, no design did. Figures of a result: `host_pages`, those programmed for
     /// the host, where they are as many as a GC frees, and so called for one: then no ratio is taken.
     NoGc,
@@ -308,10 +312,34 @@ fn unflushed(run: &Run<'_>) -> Option<Finding> {
 /// from one state to another. Warming up may have borrowed what the measured part borrows less of.
 fn drifted(run: &Run<'_>) -> Option<Finding> {
     let is_borrowed = |found: &Finding| found.code == FindingCode::Borrowed;
-    let (borrowed, repaid): (Vec<_>, Vec<_>) = drift_of(run, &run.erased, &[*run.counters], "").into_iter().partition(is_borrowed);
+    let measured = drift_of(run, &run.erased, &[*run.counters], "");
     let all = || drift_of(run, &run.erased_since_ageing, &[run.before, *run.counters], " while warming up and after").filter(is_borrowed);
-    let borrowed = run.fall.goes_on().then(|| borrowed.into_iter().next().or_else(all)).flatten();
-    borrowed.or(repaid.into_iter().next())
+    match measured {
+        Some(found) if !is_borrowed(&found) => Some(found),
+        Some(found) if !run.fall.goes_on() => Some(settling(run, found)),
+        found if run.fall.goes_on() => found.or_else(all),
+        _ => None,
+    }
+}
+
+/// Return what a fall that has come to its end says of the figures.
+fn settling(run: &Run<'_>, fell: Finding) -> Finding {
+    let pages = counted(run.erased.drift_pages.unsigned_abs(), "page");
+    let share = run.erased.drift_percent.map(f64::abs).map_or(String::new(), |percent| format!(", {percent:.0} % of the host's"));
+    let figures = [
+        ("write_amplification", write_amplification(run.counters)),
+        ("write_amplification_last_third", run.fall.last_third_amplification()),
+    ];
+    let mut found = Finding { code: FindingCode::Settling, ..fell };
+    found.figures.extend(figures.into_iter().filter_map(|(name, figure)| Some((name, figure?))));
+    let amplification = match figures {
+        [(_, Some(whole)), (_, Some(last))] => {
+            format!("; write amplification is {whole:.2} in the whole run and {last:.2} in its last third")
+        }
+        _ => String::new(),
+    };
+    found.message = format!("erased pages fell to another level: GC freed {pages} fewer than were programmed{share}{amplification}");
+    found
 }
 
 fn drift_of(run: &Run<'_>, erased: &ErasedNote, counters: &[Counters], when: &str) -> Option<Finding> {
@@ -388,7 +416,7 @@ fn start_off_trigger(run: &Run<'_>) -> Option<Finding> {
         return None;
     }
     let counters = run.counters;
-    let programmed = programmed_pages(counters) - counters.gc.pages;
+    let programmed = counters.programmed_pages() - counters.gc.pages;
     let until_gc = off_pages * count as f64 * run.write.count as f64 / programmed as f64;
     let until_gc = (off_pages > 0.0 && until_gc.is_finite()).then_some(until_gc);
     let mut found = finding(
@@ -401,6 +429,7 @@ fn start_off_trigger(run: &Run<'_>) -> Option<Finding> {
             match until_gc {
                 Some(writes) => format!(", so GC runs after some {}", counted(writes.round() as u64, "write")),
                 None if off_pages > 0.0 => ", so GC runs only when they have been written".into(),
+                None if run.erased.drift_pages < 0 => " and ends lower: GC keeps fewer under this load".into(),
                 None => ", so GC runs for writes that came before".into(),
             }
         ),
@@ -504,8 +533,16 @@ mod tests {
     }
 
     /// A fall that goes on.
-    const FALLS: Fall =
-        Fall { seconds: 10.0, taken_pages: 0, last_third_pages: 1, last_third_host_pages: 0, fewest_then: 0, fewest_now: 0, kept_pages: 0 };
+    const FALLS: Fall = Fall {
+        seconds: 10.0,
+        taken_pages: 0,
+        last_third_pages: 1,
+        last_third_host_pages: 0,
+        last_third_programmed_pages: 0,
+        fewest_then: 0,
+        fewest_now: 0,
+        kept_pages: 0,
+    };
 
     /// A run of which nothing but its requests is to be said.
     fn run<'a>(counters: &'a Counters, read: &'a LatencySummary, write: &'a LatencySummary, series: &'a SeriesSummary) -> Run<'a> {
@@ -635,7 +672,15 @@ mod tests {
             drifted(&run)
         };
         let level = Fall { last_third_pages: 0, ..FALLS };
-        assert_eq!(of(level, None, (2000, 1000)), None);
+        let settled = Fall { last_third_host_pages: 300, last_third_programmed_pages: 735, ..level };
+        let settling = of(settled, None, (2000, 1000)).unwrap();
+        assert_eq!(
+            settling.message,
+            "erased pages fell to another level: GC freed 1,000 pages fewer than were programmed, 100 % of the host's; write amplification \
+             is 1.00 in the whole run and 2.45 in its last third"
+        );
+        assert_eq!((settling.code, settling.figures["write_amplification_last_third"]), (FindingCode::Settling, 2.45));
+        assert_eq!(of(level, None, (2000, 1970)), None, "30 of 1000 pages are chance");
         let repaid = of(level, None, (1000, 1200)).unwrap();
         assert_eq!((repaid.code, repaid.figures["drift_pages"]), (FindingCode::Repaid, 200.0), "and nothing of warming up");
         let foretold = of(FALLS, Some(12.5), (2000, 1000)).unwrap();

@@ -73,6 +73,8 @@ pub(super) struct Fall {
     pub last_third_pages: i64,
     /// Pages that were programmed for the host in the last third.
     pub last_third_host_pages: u64,
+    /// Pages that were programmed in the last third, for whatever purpose.
+    pub last_third_programmed_pages: u64,
     /// Erased pages of the plane that had the fewest when it began.
     pub fewest_then: u32,
     /// The same when it ended.
@@ -86,6 +88,11 @@ impl Fall {
     pub fn goes_on(self) -> bool {
         let last_third = self.last_third_pages as f64;
         last_third > DRIFT_SHARE * self.last_third_host_pages as f64 && last_third > LEVEL_SHARE / 3.0 * self.taken_pages as f64
+    }
+
+    /// Return the pages programmed for each page of the host in the last third; `None` without such pages.
+    pub fn last_third_amplification(self) -> Option<f64> {
+        (self.last_third_host_pages > 0).then(|| self.last_third_programmed_pages as f64 / self.last_third_host_pages as f64)
     }
 
     /// In how many seconds GC is urgent in the plane with the fewest erased pages. `None` where that is not known: a fall that becomes
@@ -125,6 +132,7 @@ mod tests {
             taken_pages: 900,
             last_third_pages: 300,
             last_third_host_pages: 1000,
+            last_third_programmed_pages: 2000,
             fewest_then: 200,
             fewest_now: 110,
             kept_pages: 50,
