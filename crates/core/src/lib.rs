@@ -48,6 +48,7 @@ mod testkit;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod tree;
 pub mod units;
 mod verify;
 
