@@ -36,6 +36,7 @@ mod oracle;
 pub mod policy;
 pub mod precondition;
 pub mod raid;
+mod relieved;
 pub mod request_timeline;
 #[cfg(test)]
 mod schema;

@@ -23,7 +23,7 @@ pub(crate) fn least_after(keys: [u64; LINE], key: u64) -> u64 {
 /// has the least key of the line below it.
 ///
 /// A new key is compared with those above it until one is less, so it seldom gets far. Four levels are enough for a thousand dies.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tree {
     /// All levels, the top first. The line below place `p` is number `p + 1`.
     lines: Vec<[u64; LINE]>,
@@ -45,6 +45,19 @@ impl Tree {
     /// Return the least key; `EMPTY` if there is none.
     pub(crate) fn first(&self) -> u64 {
         least(self.lines[0])
+    }
+
+    /// Return the least key of a slot and those after it; `EMPTY` if there is none.
+    pub(crate) fn first_from(&self, slot: usize) -> u64 {
+        let mut place = self.base + slot;
+        let mut first = self.lines[place / LINE][place % LINE];
+        loop {
+            first = self.lines[place / LINE][place % LINE + 1..].iter().fold(first, |first, &key| first.min(key));
+            if place < LINE {
+                return first;
+            }
+            place = place / LINE - 1;
+        }
     }
 
     /// Give a slot a key; `EMPTY` takes the one that it had.
@@ -98,6 +111,7 @@ mod tests {
                 plain[slot] = rank.map_or(EMPTY, |rank| rank << 32 | slot as u64);
                 tree.set(slot, plain[slot]);
                 prop_assert_eq!(Some(tree.first()), plain.iter().copied().min());
+                prop_assert_eq!(Some(tree.first_from(slot)), plain[slot..].iter().copied().min());
             }
         }
     }

@@ -176,8 +176,13 @@ impl<'a> View<'a> {
     }
     /// Whether a die runs nothing and nothing waits for it.
     pub fn die_is_idle(self, die: DieIx) -> bool {
-        let die = self.flash.die(die);
-        !die.is_running() && !die.is_suspended() && die.ready == 0
+        self.flash.die(die).is_idle()
+    }
+    /// Planes that may take a page more readily than when a page last got its place: their die has become idle or has a GC or a
+    /// program for it less, they hold fewer live pages, or they have more erased ones. All planes at first. Noted only where a page may
+    /// go to any plane of the drive and has its place before it is programmed.
+    pub fn relieved_planes(self) -> impl Iterator<Item = PlaneIx> + 'a {
+        self.flash.relieved.iter().flat_map(move |die| self.planes_of(die)).chain(self.tables().relieved_planes())
     }
     /// Whether a GC is under way in any plane of a die.
     pub fn die_in_gc(self, die: DieIx) -> bool {
