@@ -235,8 +235,9 @@ impl<'a> View<'a> {
     /// Stripes of a plane group with dirty pages, full or partial ones, from the one written longest ago; not those on their
     /// way.
     pub fn dirty_stripes(self, group: u32, full: bool) -> impl Iterator<Item = DirtyStripe> + 'a {
-        let items = self.raid.rain.as_ref().map(|rain| rain.active().in_order(group, full));
-        items.into_iter().flatten().map(|(stripe, item)| DirtyStripe { stripe, dirty: item.dirty, written: item.written })
+        let mut items = self.raid.rain.as_ref().map(|rain| rain.active().in_order(group, full));
+        let next = move || items.as_mut()?.next();
+        std::iter::from_fn(next).map(|(stripe, item)| DirtyStripe { stripe, dirty: item.dirty, written: item.written })
     }
     /// The planes that a stripe's dirty pages and its parity go to.
     pub fn targets(self, dirty: &DirtyStripe) -> impl Iterator<Item = PlaneIx> + use<'a> {
