@@ -3,6 +3,7 @@
 //! A slot is a resource (die, channel) or one of the drive's timers, so pending events are bounded by the hardware and not
 //! by the queue depth. Scheduling a slot again replaces its event.
 
+use crate::tree::{EMPTY, LINE, Tree, least, least_after};
 use crate::units::{Ns, TIME_MAX};
 
 /// Slots that belong to no die and no channel: the RAM, the earliest timer, the fixed time of commands, and the two directions of
@@ -11,7 +12,6 @@ pub(crate) const EXTRA_SLOTS: u32 = 5;
 
 const SLOT_BITS: u32 = 13;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
-const EMPTY: u64 = u64::MAX;
 
 /// The largest number of slots.
 pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
@@ -53,13 +53,15 @@ pub(crate) type Queue = Lanes;
 pub(crate) type Queue = tests::Checked;
 
 /// Lanes. One cache line of heads is looked at for each event.
-const LANES_MAX: usize = 8;
+const LANES_MAX: usize = LINE;
+/// The lane of an event that is in the tree.
+const IN_TREE: u8 = LANES_MAX as u8;
 
 /// Sorted lanes: an event joins a lane whose last event is earlier, and the earliest head of all lanes is next.
 ///
 /// A drive's delays are few constants (a command, a transfer, an array time), and events of one delay are made in the order
-/// in which they fall due, so each delay settles in a lane of its own and nothing is ever sorted. An event that fits no lane
-/// is sorted into the last one. A lane is a list through the slots.
+/// in which they fall due, so each delay settles in a lane of its own and little is ever sorted. A lane is a list through the
+/// slots. An event that fits no lane goes to a tree.
 pub(crate) struct Lanes {
     /// The first event of each lane; `EMPTY` where there is none.
     heads: [u64; LANES_MAX],
@@ -70,13 +72,16 @@ pub(crate) struct Lanes {
     slots: Vec<Slot>,
     /// The earliest event; `EMPTY` where there is none.
     first: u64,
+    /// The events that fit no lane, and the first of them; `EMPTY` where there is none.
+    tree: Tree,
+    first_in_tree: u64,
     /// The time of the event that left last.
     now: Ns,
     /// The lane that an event has joined that was made as long before it fell due, by a hash of that time.
     hints: [u8; 16],
 }
 
-/// A slot's event, the lane that it is in, and the slots before and after it there. What is said to be before the head of a lane
+/// A slot's event, the lane that it is in or `IN_TREE`, and the slots before and after it in a lane. The slot before the head of a lane
 /// has left it.
 #[derive(Clone, Copy)]
 struct Slot {
@@ -106,6 +111,8 @@ impl Lanes {
             tails: [0; LANES_MAX],
             slots: vec![Slot { key: EMPTY, before: 0, after: 0, lane: 0 }; slots + 1],
             first: EMPTY,
+            tree: Tree::with_slots(slots),
+            first_in_tree: EMPTY,
             now: 0,
             hints: [0; 16],
         }
@@ -121,7 +128,7 @@ impl Lanes {
     fn cancel(&mut self, slot: usize) {
         if self.slots[slot].key != EMPTY {
             self.unlink(slot);
-            self.find_first();
+            self.first = least(self.heads).min(self.first_in_tree);
         }
     }
 
@@ -141,24 +148,26 @@ impl Lanes {
         let slot = slot_of(key);
         let event = &mut self.slots[slot];
         event.key = EMPTY;
-        let (after, lane) = (event.after, event.lane as usize % LANES_MAX);
-        // The earliest of the other heads, found before that of its lane is replaced: a load of what was just stored stalls. Taken
-        // from the event on, its own head comes last.
-        let from = key + 1;
-        let [a, b, c, d, e, f, g, h] = self.heads.map(|head| head.wrapping_sub(from));
-        let others = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h))).wrapping_add(from);
-        let next = self.slots[after as usize].key;
-        self.first = others.min(next);
-        self.heads[lane] = next;
+        let (after, lane) = (event.after, event.lane);
+        // The earliest of the other heads is found before that of its lane is replaced: a load of a fresh store stalls.
+        let others = least_after(self.heads, key);
+        if lane == IN_TREE {
+            self.set_in_tree(slot, EMPTY);
+            self.first = others.min(self.first_in_tree);
+        } else {
+            let next = self.slots[after as usize].key;
+            self.first = others.min(next).min(self.first_in_tree);
+            self.heads[lane as usize % LANES_MAX] = next;
+        }
         self.now = key >> SLOT_BITS;
         Some((self.now, slot))
     }
 
-    /// The earliest head.
-    #[inline]
-    fn find_first(&mut self) {
-        let [a, b, c, d, e, f, g, h] = self.heads;
-        self.first = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+    /// Sets the event that a slot has in the tree; `EMPTY` takes it out.
+    #[inline(never)]
+    fn set_in_tree(&mut self, slot: usize, key: u64) {
+        self.tree.set(slot, key);
+        self.first_in_tree = self.tree.first();
     }
 
     /// The slot that stays empty.
@@ -194,7 +203,11 @@ impl Lanes {
                 self.hints[hint] = lane as u8;
                 self.append(slot, key, lane);
             }
-            None => self.sort_in(slot, key),
+            None => {
+                self.set_in_tree(slot, key);
+                self.first = self.first.min(key);
+                self.slots[slot] = Slot { key, before: 0, after: 0, lane: IN_TREE };
+            }
         }
     }
 
@@ -211,12 +224,14 @@ impl Lanes {
         self.slots[slot] = Slot { key, before: before as u16, after: nowhere as u16, lane: lane as u8 };
     }
 
-    /// Takes the event of a slot out of its lane.
+    /// Takes the event of a slot out of its lane or the tree.
     #[inline(never)]
     fn unlink(&mut self, slot: usize) {
         let Slot { key, before, after, lane } = self.slots[slot];
-        let (before, after, lane) = (before as usize, after as usize, lane as usize);
-        if self.heads[lane] == key {
+        let (before, after, is_in_tree, lane) = (before as usize, after as usize, lane == IN_TREE, lane as usize % LANES_MAX);
+        if is_in_tree {
+            self.set_in_tree(slot, EMPTY);
+        } else if self.heads[lane] == key {
             self.heads[lane] = self.slots[after].key;
         } else {
             self.slots[before].after = after as u16;
@@ -226,28 +241,6 @@ impl Lanes {
             }
         }
         self.slots[slot].key = EMPTY;
-    }
-
-    /// Sorts an event into the last lane, because it comes before the last event of every lane.
-    #[inline(never)]
-    fn sort_in(&mut self, slot: usize, key: u64) {
-        let lane = LANES_MAX - 1;
-        let (mut before, mut after) = (slot_of(self.tails[lane]), self.nowhere());
-        if self.heads[lane] > key {
-            after = if self.heads[lane] == EMPTY { after } else { slot_of(self.heads[lane]) };
-            self.heads[lane] = key;
-            self.first = self.first.min(key);
-        } else {
-            while self.slots[before].key > key {
-                (before, after) = (self.slots[before].before as usize, before);
-            }
-            self.slots[before].after = slot as u16;
-        }
-        self.slots[after].before = slot as u16;
-        if after == self.nowhere() {
-            self.tails[lane] = key;
-        }
-        self.slots[slot] = Slot { key, before: before as u16, after: after as u16, lane: lane as u8 };
     }
 }
 

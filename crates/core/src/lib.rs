@@ -36,6 +36,7 @@ mod oracle;
 pub mod policy;
 pub mod precondition;
 pub mod raid;
+mod relieved;
 pub mod request_timeline;
 #[cfg(test)]
 mod schema;
@@ -48,6 +49,7 @@ mod testkit;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod tree;
 pub mod units;
 mod verify;
 

@@ -31,7 +31,7 @@ pub const CASES: [&str; 9] =
     ["steady-gc", "steady-gc-controller", "dtrs", "mqsim-no-gc", "late-bound", "superpage", "link", "log", "keeping"];
 
 /// The names of the cases that are run only if they are named.
-pub const CASES_BY_NAME: [&str; 5] = ["ageing", "statistical-layout", "image", "drive-sizes", "run-lengths"];
+pub const CASES_BY_NAME: [&str; 6] = ["ageing", "statistical-layout", "image", "drive-sizes", "drive-dies", "run-lengths"];
 
 /// Requests of a steady case.
 const REQUESTS: u64 = 10_000_000;
@@ -58,7 +58,8 @@ pub struct Case {
     pub keeping_wall_ratio: Option<f64>,
     /// User CPU time of one piece of work, in seconds.
     pub cpu_seconds: Option<f64>,
-    /// Time of a request of the large one over that of the small one, in a case that compares two.
+    /// Time of a request of the large one over that of the small one, in a case that compares two; of an event, where they differ in their
+    /// dies.
     pub growth_ratio: Option<f64>,
     /// Peak memory of the process; filled in by who starts it.
     pub peak_memory_bytes: Option<u64>,
@@ -93,6 +94,7 @@ pub fn bench(case: &str, control: &Control) -> Result<Case, RunError> {
         "statistical-layout" => large::ageing(case, AgeingMethod::Statistical, control),
         "image" => large::image(case, control),
         "drive-sizes" => large::drives(case, control),
+        "drive-dies" => large::dies(case, control),
         "run-lengths" => large::lengths(case, control),
         other => {
             let known = [&CASES[..], &CASES_BY_NAME[..]].concat();

@@ -41,8 +41,8 @@ def bench(
     ----------
     cases
         Cases to run, one after the other; without any, those that are quick, and `serve` where fio
-        is installed. By name alone run ageing, statistical-layout, image, drive-sizes and
-        run-lengths.
+        is installed. By name alone run ageing, statistical-layout, image, drive-sizes,
+        drive-dies and run-lengths.
     json
         File for the results as JSON; - is standard output, and the table then goes to standard
         error.

@@ -38,6 +38,7 @@ impl Traits {
             suspends: design.suspend.active(),
             serves_programs: design.suspend.active() && design.suspend.serves_programs(),
             cuts_multi_plane: design.suspend.cuts_multi_plane_programs(),
+            notes_relieved: design.place.reach() == Reach::Drive && !late_bound,
             joins_erases: design.gc_gate.joins_erases() && planes > 1 && !design.gc.ideal && !late_bound,
         };
         let ftl = FtlTraits {

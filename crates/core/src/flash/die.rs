@@ -152,6 +152,12 @@ impl Die {
         self.suspended != NONE
     }
 
+    /// Whether it runs nothing and nothing waits for it.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        !self.is_running() && !self.is_suspended() && self.ready == 0
+    }
+
     /// The waiting work that nothing masks.
     #[inline]
     pub fn open_work(&self) -> u64 {

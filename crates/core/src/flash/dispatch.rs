@@ -33,6 +33,7 @@ where
         let bit = self.flash.bit(plane, class);
         let die = self.flash.die_of(plane);
         self.flash.dies[die as usize].ready &= !bit;
+        self.flash.note_if_idle(die);
     }
 
     /// Has a tier do something at a time, with a number.
@@ -535,6 +536,7 @@ where
             // that yield after each page yield together. What joined erases went through is told of each block.
             self.parts_done(op);
             self.flash.dies[die as usize].running = NONE;
+            self.flash.note_if_idle(die);
             self.update_locked_category(die);
             if self.flash.traits.assembles {
                 self.programs_ended(die);
@@ -542,6 +544,7 @@ where
             return self.try_start(die);
         }
         self.flash.dies[die as usize].running = NONE;
+        self.flash.note_if_idle(die);
         self.update_locked_category(die);
         self.parts_done(op);
         self.try_start(die);
@@ -580,6 +583,7 @@ where
         let state = &mut self.flash.dies[die as usize];
         state.running = NONE;
         state.phase = Phase::Idle;
+        self.flash.note_if_idle(die);
         self.update_locked_category(die);
         self.done(lead);
         self.try_start(die);

@@ -17,6 +17,7 @@ use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::flash::registers::Registers;
 use crate::flash::traits::FlashTraits;
 use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::relieved::Relieved;
 use crate::slab::Slab;
 use crate::timer::Timers;
 use crate::units::{Divisor, Ns};
@@ -94,6 +95,8 @@ pub struct Flash {
     pub(crate) traits: FlashTraits,
     /// One bit for each traffic class that takes no time.
     free: u32,
+    /// Dies that have become idle, or have a GC or a program for them less, since `place` last chose a plane.
+    pub(crate) relieved: Relieved,
     /// Scratch lists, kept so that nothing is allocated per request.
     die_candidates: Vec<Candidate>,
     lining_up: Vec<(u64, DieIx)>,
@@ -158,6 +161,7 @@ impl Flash {
             counters: FlashCounters::default(),
             hash: EventHash::default(),
             traits,
+            relieved: if traits.notes_relieved { Relieved::all(g.dies()) } else { Relieved::default() },
             free: 0,
             die_candidates: Vec::new(),
             lining_up: Vec::new(),
@@ -192,6 +196,15 @@ impl Flash {
     #[inline]
     pub(crate) fn channel_of(&self, die: DieIx) -> usize {
         self.dies[die as usize].channel as usize
+    }
+
+    /// A die runs less than before: notes it if it is idle now.
+    #[inline]
+    pub(super) fn note_if_idle(&mut self, die: DieIx) {
+        let state = &self.dies[die as usize];
+        if state.is_idle() {
+            self.relieved.note(die);
+        }
     }
 
     /// The die of a plane.

@@ -81,6 +81,7 @@ where
         let state = &mut self.flash.dies[die as usize];
         state.running = NONE;
         state.phase = Phase::Idle;
+        self.flash.note_if_idle(die);
         let registers = &mut self.flash.registers[die as usize];
         registers.full |= needed;
         let owner = self.flash.ops[lead as usize].owner;

@@ -23,6 +23,8 @@ pub(crate) struct FlashTraits {
     pub serves_programs: bool,
     /// Programs of several planes may make way.
     pub cuts_multi_plane: bool,
+    /// Dies that can take more work than before are noted for `place`.
+    pub notes_relieved: bool,
     /// The erases of a die's planes wait for each other, and start as one.
     pub joins_erases: bool,
 }

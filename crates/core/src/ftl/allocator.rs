@@ -16,6 +16,8 @@ use crate::gc::state::PoolGc;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
 use crate::policy::answers::{Aligned, Parking, Preference, Writer};
+use crate::policy::view::View;
+use crate::techniques::PlacePolicy;
 
 /// The write point that GC has to itself where there is no preference.
 const OF_GC: usize = 1;
@@ -33,13 +35,21 @@ impl<U> Engine<WithFtl<U>>
 where
     Self: Above,
 {
+    /// Ask `place` for a plane. It sees which planes have been relieved since the last time.
+    pub(crate) fn ask_place(&mut self, question: impl FnOnce(&mut PlacePolicy, View<'_>) -> PlaneIx) -> PlaneIx {
+        let plane = self.ask(|policies, view| question(&mut policies.place, view));
+        self.flash.relieved.forget();
+        self.up.ftl.tables.forget_relieved();
+        plane
+    }
+
     /// The plane that a page goes to, recorded as bound for it.
     pub(crate) fn place(&mut self, lpn: Lpn) -> PlaneIx {
         if self.flash.traits.late_bound {
             // It has none before it is programmed.
             return NONE;
         }
-        let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
+        let plane = self.ask_place(|place, view| place.plane(view, lpn));
         if let Some(bound) = self.up.ftl.bound.get_mut(plane as usize) {
             *bound += 1;
         }

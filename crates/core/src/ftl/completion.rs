@@ -73,6 +73,7 @@ where
         let entry = &self.flash.ops[op as usize];
         if let Some(bound) = self.up.ftl.bound.get_mut(entry.plane as usize) {
             *bound -= 1;
+            self.flash.relieved.note(self.flash.die_of(entry.plane));
             let old = self.up.ftl.tables.lookup(entry.tag);
             if old != NONE && self.up.ftl.tables.plane_of(old) != entry.plane {
                 left = old;

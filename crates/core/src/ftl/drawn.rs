@@ -1,7 +1,7 @@
 //! A pool of one plane whose blocks have been drawn, put down in the tables without being written.
 
 use crate::ftl::{Count, NOT_A_VICTIM, PoolTables, Tables};
-use crate::ids::{BlockIx, Lpn, NONE, Pool};
+use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Pool};
 use crate::mem::prefetch;
 use crate::units::{bounded, shuffle};
 use rand_core::Rng;
@@ -77,6 +77,7 @@ impl Tables {
         }
         self.planes[plane].free_pages = drawn.space.erased * pages + drawn.space.remainders.iter().sum::<u32>();
         self.planes[plane].open = open;
+        self.relieved.note(plane as PlaneIx);
         let erased = erased.iter().rev().map(|&block| self.group_of(block)).collect();
         self.pools[pool.index()] = PoolTables { erased, programs: drawn.programs };
         even * u64::from(blocks) + ahead

@@ -9,6 +9,7 @@ use crate::ids::{BlockGroup, BlockIx, Lpn, NONE, PlaneIx, Pool, Ppn};
 use crate::mem::{huge_vec, prefetch};
 pub use crate::policy::answers::Claimant;
 use crate::policy::thresholds::StartLevel;
+use crate::relieved::Relieved;
 use crate::units::Divisor;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -105,6 +106,8 @@ pub struct Tables {
     reserve_blocks: u32,
     /// Live pages of each plane, if the design asks for them.
     live: Vec<u32>,
+    /// Planes that hold fewer live pages or have more erased ones since `place` last chose one; noted where live pages are counted.
+    relieved: Relieved,
     /// Erased blocks are opened in the order of their erases.
     by_wear: bool,
 }
@@ -145,6 +148,7 @@ impl Tables {
             numbered: false,
             reserve_blocks,
             live: Vec::new(),
+            relieved: Relieved::default(),
             by_wear: false,
         };
         let pool = |pool| PoolTables { erased: tables.groups_of(pool).map(BlockGroup).collect(), programs: 0 };
@@ -183,6 +187,17 @@ impl Tables {
     /// Counts the live pages of each plane of an erased drive from now on.
     pub fn count_live(&mut self) {
         self.live = vec![0; self.planes.len()];
+        self.relieved = Relieved::all(self.geometry.planes());
+    }
+
+    /// Planes that hold fewer live pages or have more erased ones since `place` last chose one.
+    pub(crate) fn relieved_planes(&self) -> impl Iterator<Item = PlaneIx> {
+        self.relieved.iter()
+    }
+
+    /// `place` has chosen a plane.
+    pub(crate) fn forget_relieved(&mut self) {
+        self.relieved.forget();
     }
 
     /// Live pages of a plane; 0 where they are not counted.

@@ -53,6 +53,7 @@ impl Tables {
         if !self.live.is_empty() {
             let plane = self.plane_of(ppn);
             self.live[plane as usize] -= 1;
+            self.relieved.note(plane);
         }
     }
 
@@ -155,6 +156,8 @@ impl Tables {
         if self.numbered {
             self.note_erase(block);
         }
-        self.planes[self.geometry.plane_of(block) as usize].free_pages += pages;
+        let plane = self.geometry.plane_of(block);
+        self.planes[plane as usize].free_pages += pages;
+        self.relieved.note(plane);
     }
 }

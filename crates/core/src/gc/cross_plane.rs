@@ -1,7 +1,6 @@
 //! GC whose pages leave their plane: where they go, and, where they fill programs of all planes of a die, the pages that it has
 //! read and that wait in RAM for the others.
 
-use crate::context::Context;
 use crate::flash::Engine;
 use crate::flash::op::Class;
 use crate::flash::upper::Steps;
@@ -46,7 +45,7 @@ where
     /// The plane that takes a page which the GC of a plane has read; the page is recorded as bound for it.
     #[cold]
     pub(super) fn choose_destination(&mut self, plane: PlaneIx) -> PlaneIx {
-        let destination = self.ask(|policies, view| policies.place.gc_plane(view, plane));
+        let destination = self.ask_place(|place, view| place.gc_plane(view, plane));
         self.up.ftl.gc_bound[destination as usize] += 1;
         destination
     }
@@ -62,6 +61,7 @@ where
         }
         let away = std::mem::replace(&mut self.flash.ops[op as usize].plane, home);
         self.up.ftl.gc_bound[away as usize] -= 1;
+        self.flash.relieved.note(self.flash.die_of(away));
         self.up.ftl.gc_bound[home as usize] += 1;
         self.queue_op(op, home, Class::GcProgram);
         self.try_start(self.flash.die_of(home));

@@ -321,6 +321,7 @@ where
             // A cycle that goes on gives the lock up only when its next request stands.
             let Gc { locks, locks_since, plan, .. } = self.up.ftl.gc.planes[plane as usize];
             self.up.ftl.gc.planes[plane as usize] = Gc { locks, locks_since, plan, ..Gc::idle() };
+            self.flash.relieved.note(self.flash.die_of(plane));
         }
         self.gc_ends(pool);
         self.channels_of(pool).for_each(|channel| self.up.ftl.gc.channels[channel].under_way -= 1);

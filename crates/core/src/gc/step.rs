@@ -200,6 +200,7 @@ where
         collection.moved_at = now;
         if let Some(bound) = self.up.ftl.gc_bound.get_mut(destination as usize) {
             *bound -= 1;
+            self.flash.relieved.note(self.flash.die_of(destination));
         }
         let leaves = destination != plane;
         self.up.ftl.gc.counters.pages_cross_plane += u64::from(leaves);

@@ -188,8 +188,13 @@ impl<'a> View<'a> {
     }
     /// Whether a die runs nothing and nothing waits for it.
     pub fn die_is_idle(self, die: DieIx) -> bool {
-        let die = self.flash.die(die);
-        !die.is_running() && !die.is_suspended() && die.ready == 0
+        self.flash.die(die).is_idle()
+    }
+    /// Planes that may take a page more readily than when a page last got its place: their die has become idle or has a GC or a
+    /// program for it less, they hold fewer live pages, or they have more erased ones. All planes at first. Noted only where a page may
+    /// go to any plane of the drive and has its place before it is programmed.
+    pub fn relieved_planes(self) -> impl Iterator<Item = PlaneIx> + 'a {
+        self.flash.relieved.iter().flat_map(move |die| self.planes_of(die)).chain(self.tables().relieved_planes())
     }
     /// Whether a GC is under way in any plane of a die.
     pub fn die_in_gc(self, die: DieIx) -> bool {
@@ -242,8 +247,9 @@ impl<'a> View<'a> {
     /// Stripes of a plane group with dirty pages, full or partial ones, from the one written longest ago; not those on their
     /// way.
     pub fn dirty_stripes(self, group: u32, full: bool) -> impl Iterator<Item = DirtyStripe> + 'a {
-        let items = self.raid.rain.as_ref().map(|rain| rain.active().in_order(group, full));
-        items.into_iter().flatten().map(|(stripe, item)| DirtyStripe { stripe, dirty: item.dirty, written: item.written })
+        let mut items = self.raid.rain.as_ref().map(|rain| rain.active().in_order(group, full));
+        let next = move || items.as_mut()?.next();
+        std::iter::from_fn(next).map(|(stripe, item)| DirtyStripe { stripe, dirty: item.dirty, written: item.written })
     }
     /// The planes that a stripe's dirty pages and its parity go to.
     pub fn targets(self, dirty: &DirtyStripe) -> impl Iterator<Item = PlaneIx> + use<'a> {

@@ -193,7 +193,7 @@ where
                 let (more, fewer) = (tables.live_pages(one), tables.live_pages(other));
                 if more > fewer + self.flash.device.geometry.pages_in(1) { other } else { one }
             }
-            _ => self.ask(|policies, view| policies.place.plane(view, lpn)),
+            _ => self.ask_place(|place, view| place.plane(view, lpn)),
         };
         (self.up.ftl.tables.pool_of(plane), self.take_for_ageing(plane, claimant))
     }
@@ -301,7 +301,7 @@ where
         let mut to = if self.spreads_pages() {
             self.take_drawn(self.up.ftl.tables.owner(from), Claimant::Gc).1
         } else if self.up.ftl.traits.gc_across {
-            let plane = self.ask(|policies, view| policies.place.gc_plane(view, own));
+            let plane = self.ask_place(|place, view| place.gc_plane(view, own));
             self.take_for_ageing(plane, Claimant::Gc)
         } else {
             self.take_for_ageing(own, Claimant::Gc)

@@ -6,8 +6,9 @@ use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::crew::thread_cpu_seconds;
 use crate::image::{CreateSpec, Image, create};
+use crate::run::run;
 use crate::settings::Settings;
-use crate::spec::RunError;
+use crate::spec::{RunError, Spec};
 use std::time::Instant;
 use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
@@ -119,6 +120,46 @@ pub(super) fn drives(name: &str, control: &Control) -> Result<Case, RunError> {
             gib(&large),
             short * 1e9 / requests,
             long * 1e9 / requests
+        ),
+        ..Case::named(name)
+    })
+}
+
+/// Dies of a small and of a large drive, those of a channel, and those for each outstanding request.
+const DIES: [u32; 2] = [64, 1024];
+const DIES_PER_CHANNEL: u32 = 8;
+const DIES_PER_REQUEST: u32 = 4;
+
+/// The firmware of today on two drives that differ in their dies, with as many requests outstanding for each die, in turn.
+pub(super) fn dies(name: &str, control: &Control) -> Result<Case, RunError> {
+    let spec = |dies: u32, seed: u64| -> Result<Spec, RunError> {
+        let settings = Settings::try_from(vec![
+            format!("geometry.channels={}", dies / DIES_PER_CHANNEL),
+            "geometry.chips_per_channel=1".into(),
+            format!("geometry.dies_per_chip={DIES_PER_CHANNEL}"),
+            format!("synthetic.queue_depth={}", dies / DIES_PER_REQUEST),
+        ])?;
+        Ok(Spec { requests: Some(SLICE), seed, settings, ..Spec::new("modern-tlc-2t-small", "firmware", "randrw70-qd16") })
+    };
+    let (mut seconds, mut events) = ([0.0; 2], [0; 2]);
+    for seed in 1..=SLICES / 2 {
+        for (index, &dies) in DIES.iter().enumerate() {
+            let outcome = run(&spec(dies, seed)?, control)?;
+            seconds[index] += outcome.cpu_seconds;
+            events[index] += outcome.events;
+        }
+    }
+    let [few, many] = [0, 1].map(|index| seconds[index] * 1e9 / events[index] as f64);
+    Ok(Case {
+        requests_per_cpu_second: Some((SLICE * (SLICES / 2)) as f64 / seconds[1]),
+        ns_per_event: Some(many),
+        growth_ratio: Some(many / few),
+        detail: format!(
+            "firmware on modern-tlc-2t-small with {} and {} dies, 4 KB random 70/30, a request for {DIES_PER_REQUEST} dies, {} runs of {SLICE} \
+             requests each: {few:.0} and {many:.0} ns an event",
+            DIES[0],
+            DIES[1],
+            SLICES / 2
         ),
         ..Case::named(name)
     })

@@ -33,34 +33,41 @@ fn gcs_met(view: View<'_>, dirty: &DirtyStripe) -> usize {
     view.targets(dirty).filter(|&plane| view.in_gc(plane)).count()
 }
 
+/// The classes in the order in which they leave: whether their stripes are full, and how many GCs these meet at least and at most.
+const CLASSES: [(bool, usize, usize); 6] =
+    [(true, 0, 0), (true, 1, 1), (false, 0, 0), (false, 1, 1), (true, 2, usize::MAX), (false, 2, usize::MAX)];
+
 impl Destage for GcTolerant {
     fn next(&mut self, view: View<'_>) -> Option<u32> {
         let presses = view.writes_wait_for_room();
-        let groups = view.stripes().map_or(0, |stripes| stripes.groups());
-        let oldest = |full: bool, least: usize, most: usize| {
-            (0..groups)
-                .filter_map(|group| {
-                    let gcs = view.gcs_in_group(group);
-                    // A full stripe meets every plane of its group, and where there is no GC none is met.
-                    if full || gcs == 0 {
-                        return if (least..=most).contains(&gcs) { view.dirty_stripes(group, full).next() } else { None };
-                    }
-                    if self.spare_groups && !presses {
-                        return None;
-                    }
-                    view.dirty_stripes(group, full).find(|dirty| (least..=most).contains(&gcs_met(view, dirty)))
-                })
-                .min_by_key(|dirty| dirty.written)
-                .map(|dirty| dirty.stripe)
-        };
         let may_defer = presses || !self.spare_groups && view.deferred_pages() < view.deferred_pages_usual();
-        let deferring = |full, least, most| if may_defer { oldest(full, least, most) } else { None };
-        oldest(true, 0, 0)
-            .or_else(|| deferring(true, 1, 1))
-            .or_else(|| oldest(false, 0, 0))
-            .or_else(|| deferring(false, 1, 1))
-            .or_else(|| deferring(true, 2, usize::MAX))
-            .or_else(|| deferring(false, 2, usize::MAX))
+        let mut best: Option<(usize, DirtyStripe)> = None;
+        for group in 0..view.stripes().map_or(0, |stripes| stripes.groups()) {
+            let gcs = view.gcs_in_group(group);
+            for (class, &(full, least, most)) in CLASSES.iter().enumerate() {
+                if best.is_some_and(|(better, _)| better < class) {
+                    break;
+                }
+                let meets = |gcs: usize| (least..=most).contains(&gcs);
+                let oldest = if least > 0 && !may_defer {
+                    None
+                } else if full || gcs == 0 {
+                    // A full stripe meets every plane of its group, and where there is no GC none is met.
+                    if meets(gcs) { view.dirty_stripes(group, full).next() } else { None }
+                } else if self.spare_groups && !presses {
+                    None
+                } else {
+                    view.dirty_stripes(group, full).find(|dirty| meets(gcs_met(view, dirty)))
+                };
+                if let Some(oldest) = oldest {
+                    if best.is_none_or(|(other, dirty)| class < other || oldest.written < dirty.written) {
+                        best = Some((class, oldest));
+                    }
+                    break;
+                }
+            }
+        }
+        best.map(|(_, dirty)| dirty.stripe)
     }
 
     fn around_gc(&mut self) -> bool {
@@ -89,6 +96,7 @@ impl Destage for GcTolerant {
 mod tests {
     use super::*;
     use crate::testkit::{begin_gc, dirty, state_with_stripes};
+    use proptest::prelude::*;
 
     #[test]
     fn the_four_classes_leave_in_their_order() {
@@ -150,5 +158,44 @@ mod tests {
         }
         state.raid.buffer.wait(crate::buffer::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0, since: 0 });
         assert_eq!(GcTolerant::default().next(state.view()), Some(0));
+    }
+
+    /// The stripe that a look at every group finds, class by class.
+    fn class_by_class(place: &GcTolerant, view: View<'_>) -> Option<u32> {
+        let (presses, groups) = (view.writes_wait_for_room(), view.stripes().map_or(0, |stripes| stripes.groups()));
+        let may_defer = presses || !place.spare_groups && view.deferred_pages() < view.deferred_pages_usual();
+        let oldest = |&(full, least, most): &(bool, usize, usize)| {
+            let leaves = |dirty: &DirtyStripe, group: u32| {
+                let spared = place.spare_groups && !presses && !full && view.gcs_in_group(group) > 0;
+                let gcs = if full { view.gcs_in_group(group) } else { gcs_met(view, dirty) };
+                !spared && (may_defer || least == 0) && (least..=most).contains(&gcs)
+            };
+            let dirty = (0..groups).flat_map(|group| view.dirty_stripes(group, full).filter(move |dirty| leaves(dirty, group)));
+            dirty.min_by_key(|dirty| dirty.written).map(|dirty| dirty.stripe)
+        };
+        CLASSES.iter().find_map(oldest)
+    }
+
+    proptest! {
+        #[test]
+        fn stripes_leave_in_the_order_of_a_look_at_every_group(
+            lpns in prop::sample::subsequence((0..24).collect::<Vec<u32>>(), 0..=12).prop_shuffle(),
+            in_gc in prop::sample::subsequence((0..8).collect::<Vec<u32>>(), 0..=5),
+            (deferred, waits, spare_groups) in (0u32..6, any::<bool>(), any::<bool>()),
+        ) {
+            let mut state = state_with_stripes(4, 2, 4);
+            let mut place = GcTolerant { spare_groups, ..GcTolerant::default() };
+            dirty(&mut state, &lpns);
+            in_gc.iter().for_each(|&plane| begin_gc(&mut state, plane));
+            state.raid.rain.as_mut().unwrap().deferred_for_test(deferred);
+            if waits {
+                state.raid.buffer.wait(crate::buffer::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0, since: 0 });
+            }
+            while let Some(stripe) = class_by_class(&place, state.view()) {
+                prop_assert_eq!(place.next(state.view()), Some(stripe));
+                state.forget_dirty_for_test(stripe);
+            }
+            prop_assert_eq!(place.next(state.view()), None);
+        }
     }
 }

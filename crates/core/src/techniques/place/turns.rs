@@ -18,6 +18,11 @@ impl Turns {
         after.iter().enumerate().map(indexed(self.next)).chain(before.iter().enumerate().map(indexed(0)))
     }
 
+    /// The index of the plane whose turn is next.
+    pub(super) fn next(&self) -> usize {
+        self.next
+    }
+
     /// The plane of an index has had its turn.
     pub(super) fn take(&mut self, index: usize) -> PlaneIx {
         self.next = if index + 1 < self.planes.len() { index + 1 } else { 0 };
