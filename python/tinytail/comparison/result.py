@@ -26,6 +26,7 @@ from tinytail.engine.results import (
 from tinytail.errors import NoResultError
 from tinytail.files.text import json_text, plain, read_as
 from tinytail.inputs.libraries import require
+from tinytail.inputs.tables import design_label
 from tinytail.verdict import findings
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class DesignResult(types.DesignResult, Tables):
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        return f"<DesignResult of {self.design} on {self.device}: {_described(self)}>"
+        return f"<DesignResult of {design_label(self.design)} on {self.device}: {_described(self)}>"
 
     def _repr_html_(self) -> str:
         return Comparison.of(self)._repr_html_()
@@ -136,8 +137,10 @@ class Comparison(types.Comparison, Tables):
     cause: BaseException | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        described = [f"{result.design}: {_described(result)}" for result in self.results]
-        described += [f"{error.design}: {error.kind} error" for error in self.errors]
+        described = [
+            f"{design_label(result.design)}: {_described(result)}" for result in self.results
+        ]
+        described += [f"{design_label(error.design)}: {error.kind} error" for error in self.errors]
         what = f"{self.workload.name} on {self.device}"
         return f"<Comparison under {what}; {'; '.join(described)}>"
 
