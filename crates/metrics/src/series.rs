@@ -367,7 +367,6 @@ impl Series {
             summary.host_pages.push(host_pages);
             summary.gc_pages.push(gc_pages);
             summary.gcs.push(gcs);
-            summary.programmed_pages.push(programmed_pages);
             summary.write_amplification.push((host_pages > 0).then(|| programmed_pages as f64 / host_pages as f64));
         }
         summary
@@ -413,11 +412,9 @@ pub struct SeriesSummary {
     pub host_pages: Vec<u64>,
     /// Pages programmed by GC.
     pub gc_pages: Vec<u64>,
-    /// Pages programmed for whatever purpose: for the host, by GC, as parity and as padding.
-    pub programmed_pages: Vec<u64>,
     /// GCs completed.
     pub gcs: Vec<u64>,
-    /// Pages programmed for each page programmed for the host; `None` without such pages.
+    /// Pages programmed, as parity and padding too, for each page programmed for the host; `None` without such pages.
     pub write_amplification: Vec<Option<f64>>,
 }
 

@@ -595,11 +595,9 @@ class Series(methods.Series):
             nothing completed.
         host_pages: Pages programmed for the host.
         gc_pages: Pages programmed by GC.
-        programmed_pages: Pages programmed for whatever purpose: for the host, by GC, as parity and
-            as padding.
         gcs: GCs completed.
-        write_amplification: Pages programmed for each page programmed for the host; None without
-            such pages.
+        write_amplification: Pages programmed, as parity and padding too, for each page programmed
+            for the host; None without such pages.
     """
 
     window_seconds: float
@@ -617,7 +615,6 @@ class Series(methods.Series):
     free_blocks_mean: tuple[float | None, ...]
     host_pages: tuple[int, ...]
     gc_pages: tuple[int, ...]
-    programmed_pages: tuple[int, ...]
     gcs: tuple[int, ...]
     write_amplification: tuple[float | None, ...]
 

@@ -104,7 +104,6 @@ proptest! {
         prop_assert_eq!(found.reads.iter().sum::<u64>() + found.writes.iter().sum::<u64>(), steps.len() as u64);
         prop_assert_eq!(found.host_pages.iter().sum::<u64>(), last.work.host_pages);
         prop_assert_eq!(found.gc_pages.iter().sum::<u64>(), last.work.gc_pages);
-        prop_assert_eq!(found.programmed_pages.iter().sum::<u64>(), last.work.programmed_pages);
         prop_assert_eq!(found.gcs.iter().sum::<u64>(), last.work.gcs);
         let least = found.free_blocks_min.iter().flatten().min().copied().unwrap();
         prop_assert!(steps.iter().any(|step| step.free == least));
