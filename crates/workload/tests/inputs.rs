@@ -247,7 +247,7 @@ fn well_known_files_say_what_they_are() {
     check(
         "x",
         &gzip("{\"time\": 1, \"op\": \"R\", \"lba\": 8, \"len\": 8}"),
-        "x: this is JSON; `jq -r '[\"time\",\"op\",\"lba\",\"len\"], ",
+        "x: this is JSON; `gzip -dc < x | jq -rn '[\"time\", \"op\", \"lba\", \"len\"], ",
     );
     check("y", &bzip2("PAR1 and more"), "y: this is a Parquet file; `python3 -c ");
     check("z", &xz("<!doctype html>\n<html>"), "z: this is a web page; what was to be downloaded is behind it");

@@ -13,6 +13,7 @@ use crate::reading::{Reading, TraceContent};
 use crate::text;
 use crate::trace::agreement::{agreement, doubts};
 use crate::trace::columns;
+use crate::trace::container::Compression;
 use crate::trace::delimiter::Delimiter;
 use crate::trace::faults::Faults;
 use crate::trace::fields;
@@ -540,20 +541,37 @@ fn refusal(content: &TraceContent, head: FirstLines) -> Result<WorkloadError, Wo
         let line = format!("line {}, {}", head.numbers[at], text::quoted(head.lines[at].trim()));
         return Ok(WorkloadError::WithoutRequests { path: head.path, line, what, why });
     }
-    Ok(match keyed::log(&head.lines, &foreign::shell_name(&content.path)) {
-        Some((what, remedy)) => WorkloadError::Foreign { path: head.path, what, remedy },
-        None => unknown_format(&head),
-    })
+    if keyed::is_log(&head.lines) {
+        let text = keyed_text(content)?;
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let (what, remedy) = keyed::log(&lines, &shell_file(content)?, text.len() + 1 >= keyed::LOOKED_AT);
+        return Ok(WorkloadError::Foreign { path: head.path, what, remedy });
+    }
+    Ok(unknown_format(&head))
+}
+
+/// The text of a file whose values have keys, as far as it is looked at.
+fn keyed_text(content: &TraceContent) -> Result<String, WorkloadError> {
+    let head = Input::open(content)?.into_head(keyed::LOOKED_AT)?;
+    Ok(String::from_utf8(head).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// A file as a shell gets at what is in it.
+fn shell_file(content: &TraceContent) -> Result<keyed::ShellFile, WorkloadError> {
+    let name = foreign::shell_name(&content.path);
+    let input = Input::open(content)?;
+    let packed = input.content();
+    let unpacked = match packed.compression() {
+        _ if packed.member().is_some() => Some(format!("tar -xOf {name}")),
+        Compression::None => None,
+        compression => Some(format!("{} -dc < {name}", compression.name())),
+    };
+    Ok(keyed::ShellFile { name, unpacked })
 }
 
 /// What a JSON text is, and what can be done with it.
 fn json(content: &TraceContent) -> Result<(&'static str, String), WorkloadError> {
-    let mut head = Input::open(content)?.into_head(keyed::LOOKED_AT)?;
-    // It may end within a letter.
-    if let Err(error) = std::str::from_utf8(&head) {
-        head.truncate(error.valid_up_to());
-    }
-    Ok(keyed::json(&String::from_utf8_lossy(&head), &foreign::shell_name(&content.path)))
+    Ok(keyed::json(&keyed_text(content)?, &shell_file(content)?))
 }
 
 /// What says which kind of file a text is: its first line, or of XML all that was read.
