@@ -3,7 +3,7 @@
 //!
 //! A request has several events, from Q (queued) over I (inserted) and D (issued) to C (completed); requests are taken from
 //! one of them, D unless Q or I is asked for, and its latency is the time from there to C. Times are seconds with nine decimals, addresses and sizes are sectors of 512
-//! bytes. The letters of `rwbs` are those of [`rwbs`](super::rwbs). A zone append goes where its completion says. A write with a flush before it is a write, and where it has
+//! bytes. An R says that a request was put back, and is issued again. The letters of `rwbs` are those of [`rwbs`](super::rwbs). A zone append goes where its completion says. A write with a flush before it is a write, and where it has
 //! no data a flush. The output merges one stream per CPU and is
 //! slightly out of order. The statistics at its end are passed over.
 
@@ -107,17 +107,16 @@ fn letters(word: &str) -> Result<Rwbs, Fault> {
     rwbs::read(word).ok_or_else(|| Fault::new(column(6), word, expected))
 }
 
-/// The completion that the rest of a line tells of, from the letters on: that of a request with data, and without an error.
-fn completion(time_ns: i128, device: u32, [rwbs, sector, plus, sectors, error]: [Option<&str>; 5]) -> Option<Parsed> {
+/// The request with data that the rest of a line is of, from the letters on, and whether it is a zone append.
+fn of_request(time_ns: i128, device: u32, [rwbs, sector, plus, sectors]: [Option<&str>; 4]) -> Option<(Record, bool)> {
     let appends = rwbs.is_some_and(rwbs::appends);
     let op = rwbs::read(rwbs?)?.op.filter(|op| *op != Op::Flush)?;
-    if plus != Some("+") || error != Some("[0]") {
+    if plus != Some("+") {
         return None;
     }
     let address = Amount::new(sector?, AddressUnit::Sectors, column(7)).ok()?;
     let (sector, sectors) = fields::extent(address, Amount::new(sectors?, AddressUnit::Sectors, column(9)).ok()?).ok()?;
-    let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
-    Some(if appends { Parsed::Placed(record) } else { Parsed::Completed(record) })
+    Some((Record { time_ns, device, op, sector, sectors, latency_ns: None }, appends))
 }
 
 impl Parser for Blkparse {
@@ -140,10 +139,20 @@ impl Parser for Blkparse {
             return Err(Fault::new(column(5), event, "an event of blkparse, such as Q, I, D or C"));
         };
         let time_ns = fields::time_ns(time, TimeUnit::Seconds, column(3))?;
-        if event == "C" {
-            // One that is odd in some way completes nothing that is played.
-            let completed = completion(time_ns, device, [words.next(), words.next(), words.next(), words.next(), words.next()]);
-            return Ok(completed.unwrap_or(Parsed::Other(passed_over)));
+        if event == "C" || event == "R" && self.event != Event::Queued.name() {
+            // One that is odd in some way completes nothing that is played, and puts nothing back.
+            let found = of_request(time_ns, device, [words.next(), words.next(), words.next(), words.next()]);
+            return Ok(match found {
+                Some((record, appends)) if event == "R" => Parsed::Requeued(record, appends),
+                Some((record, appends)) if words.next() == Some("[0]") => {
+                    if appends {
+                        Parsed::Placed(record)
+                    } else {
+                        Parsed::Completed(record)
+                    }
+                }
+                _ => Parsed::Other(passed_over),
+            });
         }
         if event != self.event {
             return Ok(Parsed::Other(passed_over));

@@ -150,6 +150,8 @@ pub enum Parsed {
     Completed(Record),
     /// That a request of [`Parsed::Appended`] has completed, with the place at which it was written.
     Placed(Record),
+    /// That a request of [`Parsed::Issued`], or of [`Parsed::Appended`] if that is said, was put back and is to be issued again.
+    Requeued(Record, bool),
     /// A request that is left out by its operation code, as was said; with the number of the code among those that are.
     Ignored(usize),
     /// Something else that belongs there, by what it is called in the plural.

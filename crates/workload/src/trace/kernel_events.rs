@@ -3,7 +3,7 @@
 //!
 //! Times are seconds with decimals, addresses and sizes are sectors of 512 bytes. A request has several events, from
 //! `block_bio_queue` (Q) over `block_rq_insert` (I) and `block_rq_issue` (D) to `block_rq_complete` (C), as in blkparse; the names of
-//! perf have `block:` before them. Newer kernels write a priority, and other things, between the sectors and the task. Events other
+//! perf have `block:` before them. `block_rq_requeue` (R) says that a request was put back, and is issued again. Newer kernels write a priority, and other things, between the sectors and the task. Events other
 //! than these, comments, and lines of call chains are passed over. Tasks may have spaces in their names, so that a line is read from
 //! its time on: the first word that is one, with a colon behind it.
 
@@ -110,6 +110,7 @@ pub(super) fn event(name: &str) -> (Option<Step>, &'static str) {
         "block_rq_insert" => (Some(Step::At(Event::Inserted)), "I events"),
         "block_rq_issue" => (Some(Step::At(Event::Issued)), "D events"),
         "block_rq_complete" => (Some(Step::Completed), "C events"),
+        "block_rq_requeue" => (Some(Step::Requeued), "R events"),
         _ if name.starts_with("block_") => (None, "other block events"),
         "nvme_setup_cmd" | "nvme:nvme_setup_cmd" => (None, NVME),
         _ => (None, "other events"),
@@ -135,6 +136,20 @@ pub(super) fn nvme_advice(file: &str) -> String {
 pub(super) enum Step {
     At(Event),
     Completed,
+    /// Put back, to be issued again.
+    Requeued,
+}
+
+impl Step {
+    /// Whether a trace in which one event is taken for a request has a use for this. What comes before the driver is not repeated where it
+    /// puts a request back.
+    pub(super) fn is_of(self, taken: Event) -> bool {
+        match self {
+            Self::At(event) => event == taken,
+            Self::Completed => true,
+            Self::Requeued => taken != Event::Queued,
+        }
+    }
 }
 
 /// What an event says behind its name.
@@ -195,7 +210,7 @@ impl Parser for KernelEvents {
         }
         let Some(Dated { time: (at, time), event: name, rest }) = dated(line) else { return self.undated(line) };
         let (step, passed_over) = event(name);
-        let Some(step) = step.filter(|step| matches!(step, Step::Completed) || *step == Step::At(self.taken)) else {
+        let Some(step) = step.filter(|step| step.is_of(self.taken)) else {
             return Ok(Parsed::Other(passed_over));
         };
         let column = Column { number: at + 1, name: "time" };
@@ -206,8 +221,8 @@ impl Parser for KernelEvents {
         }
         let time_ns = fields::time_ns(time, TimeUnit::Seconds, column)?;
         let request = match request(rest, at + 1) {
-            // A completion that is odd in some way completes nothing that is played.
-            Err(_) if step == Step::Completed => return Ok(Parsed::Other(passed_over)),
+            // One that is odd in some way completes nothing that is played, and puts nothing back.
+            Err(_) if !matches!(step, Step::At(_)) => return Ok(Parsed::Other(passed_over)),
             request => request?,
         };
         let Rwbs { op, flushes_before } = request.letters;
@@ -216,10 +231,14 @@ impl Parser for KernelEvents {
             let address = Amount::new(&request.sector.1, AddressUnit::Sectors, request.sector.0)?;
             fields::extent(address, Amount::new(&request.sectors.1, AddressUnit::Sectors, request.sectors.0)?)
         };
-        if step == Step::Completed {
-            let completed = op.filter(|op| *op != Op::Flush && request.end == "[0]").and_then(|op| {
+        if !matches!(step, Step::At(_)) {
+            let is_whole = |op: &Op| *op != Op::Flush && (step == Step::Requeued || request.end == "[0]");
+            let completed = op.filter(is_whole).and_then(|op| {
                 let (sector, sectors) = extent().ok()?;
                 let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
+                if step == Step::Requeued {
+                    return Some(Parsed::Requeued(record, request.appends));
+                }
                 Some(if request.appends { Parsed::Placed(record) } else { Parsed::Completed(record) })
             });
             return Ok(completed.unwrap_or(Parsed::Other(passed_over)));

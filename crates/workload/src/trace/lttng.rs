@@ -109,10 +109,10 @@ impl Parser for Lttng {
             return Err(Fault::new(FORMAT.time_column, line, format!("an event, as in {SHAPE}")));
         };
         let (step, passed_over) = event(said.event);
-        let Some(step) = step.filter(|step| matches!(step, Step::Completed) || *step == Step::At(self.taken)) else {
+        let Some(step) = step.filter(|step| step.is_of(self.taken)) else {
             return Ok(Parsed::Other(passed_over));
         };
-        let is_completion = step == Step::Completed;
+        let is_request = matches!(step, Step::At(_));
         let time_ns = time_ns(said.time)?;
         let (bits, sectors) = (said.number("rwbs")?, said.number("nr_sector")?);
         let (column, device) = said.value("dev")?;
@@ -126,16 +126,20 @@ impl Parser for Lttng {
         };
         if op == Op::Flush {
             let flush = Parsed::Request(Record { time_ns, device, op, sector: 0, sectors: 0, latency_ns: None });
-            return Ok(if is_completion { Parsed::Other(passed_over) } else { flush });
+            return Ok(if is_request { flush } else { Parsed::Other(passed_over) });
         }
         let is_failed =
             said.number("error").is_ok_and(|error| error > 0) || said.value("error").is_ok_and(|(_, error)| error.starts_with('-'));
-        if is_completion && (is_failed || sectors == 0) {
+        if !is_request && (is_failed && step == Step::Completed || sectors == 0) {
             return Ok(Parsed::Other(passed_over));
         }
         let (sector, sectors) = fields::extent(said.amount("sector")?, said.amount("nr_sector")?)?;
         let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
-        Ok(if is_completion { Parsed::Completed(record) } else { Parsed::Issued(record) })
+        Ok(match step {
+            Step::At(_) => Parsed::Issued(record),
+            Step::Completed => Parsed::Completed(record),
+            Step::Requeued => Parsed::Requeued(record, false),
+        })
     }
 
     fn device_name(&self, device: u32) -> String {

@@ -346,6 +346,14 @@ impl Trace {
         }
         self.notes.extend(skipped.map(|said| format!("not played: {said}")));
         self.notes.extend(records.notes());
+        let taken_back = records.taken_back();
+        if taken_back > 0 {
+            self.notes.push(format!(
+                "{} put back to the queue and issued again (R events); each issue that was put back is left out, and a request counts once, \
+                 from its last issue on",
+                text::counted(taken_back, "request") + if taken_back == 1 { " was" } else { " were" }
+            ));
+        }
         let Disorder { late, late_ns_max, .. } = self.scan.disorder;
         if late > 0 {
             self.notes.push(format!(

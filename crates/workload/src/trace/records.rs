@@ -264,6 +264,11 @@ impl Records {
                     self.completions.placed(&record);
                     Ok(None)
                 }
+                Ok(Parsed::Requeued(record, appends)) => {
+                    self.skipped.add("R events");
+                    self.completions.requeued(&record, appends);
+                    Ok(None)
+                }
                 Ok(Parsed::Ignored(place)) => {
                     self.skipped.add_code(place);
                     Ok(None)
@@ -430,6 +435,11 @@ impl Records {
     /// How many zone appends had no completion that says where they went.
     pub(super) fn unplaced(&self) -> u64 {
         self.completions.unplaced()
+    }
+
+    /// How many requests were issued again after they had been put back.
+    pub(super) fn taken_back(&self) -> u64 {
+        self.completions.taken_back()
     }
 
     /// Where the times stand.
