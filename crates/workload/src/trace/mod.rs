@@ -17,6 +17,7 @@ pub(crate) mod columns;
 mod completions;
 mod container;
 mod delimiter;
+mod drawn;
 mod etw;
 mod faults;
 mod fields;

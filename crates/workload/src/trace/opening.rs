@@ -15,6 +15,7 @@ use crate::trace::agreement::{agreement, doubts};
 use crate::trace::columns;
 use crate::trace::container::Compression;
 use crate::trace::delimiter::Delimiter;
+use crate::trace::drawn;
 use crate::trace::faults::Faults;
 use crate::trace::fields;
 use crate::trace::fio_latency;
@@ -535,6 +536,9 @@ fn refusal(content: &TraceContent, head: FirstLines) -> Result<WorkloadError, Wo
         found => found,
     };
     if let Some((what, remedy)) = known {
+        return Ok(WorkloadError::Foreign { path: head.path, what, remedy });
+    }
+    if let Some((what, remedy)) = drawn::table(&head.lines, &foreign::shell_name(&content.path)) {
         return Ok(WorkloadError::Foreign { path: head.path, what, remedy });
     }
     if let Some((at, what, why)) = tables::without_requests(&head.lines) {
