@@ -1,6 +1,6 @@
 //! Traces that people have at hand: several codes for one thing, faulty lines, dates, blocks, long times, and files of other kinds.
 
-use crate::support::{DRIVE, Folder, bzip2, gzip, message, microseconds, options, play, read, took, write, xz};
+use crate::support::{DRIVE, Folder, bzip2, gzip, message, microseconds, options, play, read, took, write, xz, zstd};
 use tinytail_core::units::{MS, Ns, SECOND, US};
 use tinytail_workload::{Event, Room, SkipFaulty, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
 
@@ -232,6 +232,26 @@ fn dates_are_times() {
     let ascii = folder.file("d", "2024-05-31T23:59:59.5Z 0 8 8 1\n2024-06-01T00:00:00Z 0 16 8 0\n");
     assert_eq!(play(&ascii, &none()).unwrap(), expected);
     assert!(notes(&ascii, &none()).contains("times in iso8601, by their form"));
+}
+
+#[test]
+fn a_file_that_was_cut_off_says_where_or_that_it_may_be() {
+    let folder = Folder::new("cut");
+    let text: String = (0..40).map(|at| format!("{},hm,0,Read,{},4096,1\n", 128_166_372_003_061_629_u64 + at, at * 4096)).collect();
+    for (name, packed) in [("t.gz", gzip(&text)), ("t.zst", zstd(&text)), ("t.xz", xz(&text))] {
+        let cut = message(play(&folder.file(name, &packed[..packed.len() * 2 / 5]), &none()), &folder);
+        assert!(cut.contains("stream is cut off: the file ends before the stream does") && !cut.contains("beginning"), "{cut}");
+    }
+    // A line that is shorter than all others may be cut off within a number.
+    let csv: String = (100..120).map(|at| format!("128166372003061{at},hm,0,Read,{},65536,1{at}\n", at * 512)).collect();
+    let doubts = |text: &str| Trace::open(&folder.file("t", text), &none()).unwrap().info().unwrap().doubts.join("; ");
+    assert_eq!(doubts(&csv), "");
+    assert_eq!(doubts(csv.trim_end()), "");
+    let said = doubts(&csv[..csv.len() - 2]);
+    assert!(
+        said.starts_with("its last line, line 20 (`128166372003061119,hm,0,Read,60928,65536,111`), has no end and is shorter"),
+        "{said}"
+    );
 }
 
 #[test]

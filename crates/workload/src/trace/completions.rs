@@ -166,6 +166,11 @@ impl Completions {
             waiting.remove(index);
             held.waits = Wait::TakenBack;
             self.taken_back += 1;
+            if waiting.is_empty()
+                && let Some(zones) = self.appends.get_mut(&key)
+            {
+                zones.remove(&record.sector);
+            }
         }
         if let Some(early) = self.early_appends.get_mut(&key) {
             // What completed before is of a request from before the trace.

@@ -344,12 +344,17 @@ impl Records {
         }
     }
 
-    /// What is to be said of what was read.
-    pub(super) fn notes(&self) -> Vec<String> {
+    /// What is doubtful about what was read.
+    pub(super) fn doubts(&self) -> Vec<String> {
         match &self.reader {
-            Units::Lines(parser) => parser.notes(),
+            Units::Lines(parser) => parser.doubts(),
             Units::Records { .. } => Vec::new(),
         }
+    }
+
+    /// That a device of the trace is on another.
+    pub(super) fn stacked(&self) -> Option<String> {
+        if let Units::Lines(parser) = &self.reader { parser.stacked() } else { None }
     }
 
     /// What makes the latencies that were read mean less.
