@@ -64,6 +64,8 @@ pub struct TraceInfo {
     pub devices: Vec<DeviceInfo>,
     /// How the trace was read.
     pub notes: Vec<String>,
+    /// Those of the notes that make its reading doubtful.
+    pub doubts: Vec<String>,
     /// What its requests are like, as laid out on the drive.
     #[serde(flatten)]
     pub characteristics: CharacteristicsSummary,

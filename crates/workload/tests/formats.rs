@@ -290,6 +290,85 @@ fn the_event_that_is_a_request_can_be_chosen() {
 }
 
 #[test]
+fn a_request_that_was_put_back_counts_once() {
+    let folder = Folder::new("requeue");
+    let blktrace = "8,0 1 1 0.0 5 Q R 80 + 8 [x]\n8,0 1 2 0.1 5 D R 80 + 8 [x]\n8,0 1 3 0.2 5 R R 80 + 8 [x]\n\
+                    8,0 1 4 0.3 5 D W 8 + 8 [x]\n8,0 1 5 0.4 5 D R 80 + 8 [x]\n8,0 1 6 0.5 5 C R 80 + 8 [0]\n8,0 1 7 0.6 5 C W 8 + 8 [0]\n";
+    let event = |time: &str, event: &str, what: &str| format!("x-1 [001] {time}: block_rq_{event}: 8,0 {what} [0]\n");
+    let ftrace = [
+        event("0.1", "issue", "R 4096 () 80 + 8"),
+        event("0.2", "requeue", "R () 80 + 8"),
+        event("0.3", "issue", "W 4096 () 8 + 8"),
+        event("0.4", "issue", "R 4096 () 80 + 8"),
+        event("0.5", "complete", "R () 80 + 8"),
+        event("0.6", "complete", "W () 8 + 8"),
+    ]
+    .concat();
+    let expected = [took(300 * MS, write(0, 8, 8)), took(100 * MS, read(100 * MS, 80, 8))];
+    for text in [blktrace, &ftrace] {
+        let path = folder.file("t", text);
+        assert_eq!(play(&path, &none()).unwrap(), expected);
+        let said = notes(&path, &none());
+        assert!(said.contains("1 request was put back to the queue and issued again (R events)") && said.contains("1 R event"), "{said}");
+    }
+    // Where they were queued, nothing is repeated.
+    let queued = TraceOptions { event: Some(Event::Queued), ..none() };
+    assert_eq!(play(&folder.file("t", blktrace), &queued).unwrap(), [took(500 * MS, read(0, 80, 8))]);
+}
+
+#[test]
+fn a_recording_without_arrivals_has_a_reason_or_an_event() {
+    let folder = Folder::new("arrivals");
+    let path = folder.file("t", "8,0 1 1 0.0 5 C R 80 + 8 [0]\n8,0 1 1 0.1 5 C R 88 + 8 [0]\n");
+    let text = message(play(&path, &none()), &folder);
+    let why = "there are 2 C events. A C event says when a request was complete, and no event here says when it came, so that no option can help. A \
+               recording of issues and completions has both: `blktrace -a issue -a complete -d DEVICE";
+    assert!(text.contains(why), "{text}");
+    let path = folder.file("t", "8,0 1 1 0.0 5 G R 80 + 8 [x]\n8,0 1 1 0.1 5 G R 88 + 8 [x]\n8,0 1 1 0.2 5 C R 88 + 8 [0]\n");
+    assert!(message(play(&path, &none()), &folder).ends_with("`--event G` takes the G events for requests"));
+    let got = TraceOptions { event: Some(Event::Got), ..none() };
+    assert_eq!(play(&path, &got).unwrap(), [read(0, 80, 8), took(100 * MS, read(100 * MS, 88, 8))]);
+}
+
+#[test]
+fn a_device_that_is_on_another_is_a_doubt_unless_one_is_chosen() {
+    let folder = Folder::new("stacked");
+    let lines = |at: u64| {
+        let sector = 1000 * at + 8 * (at % 3);
+        format!("253,0 0 1 {at}.0 7 Q R {sector} + 8 [x]\n8,0 0 1 {at}.1 7 Q R {} + 8 [x]\n", sector + 2048)
+    };
+    let path = folder.file("t", (0..8).map(lines).collect::<String>());
+    let queued = TraceOptions { event: Some(Event::Queued), ..none() };
+    let doubts = |options: &TraceOptions| Trace::open(&path, options).unwrap().info().unwrap().doubts;
+    let [doubt] = &doubts(&queued)[..] else { panic!("one doubt") };
+    assert!(
+        doubt.starts_with("device 253,0 seems to be on device 8,0, or to be its mirror: 8 of its 8 requests come to 8,0 again"),
+        "{doubt}"
+    );
+    let lower = TraceOptions { trace_device: Some("8,0".into()), ..queued };
+    assert_eq!((doubts(&lower).len(), play(&path, &lower).unwrap().len()), (0, 8));
+}
+
+#[test]
+fn doubts_are_those_of_the_notes_that_say_so() {
+    let folder = Folder::new("doubts");
+    let doubts = |text: &str| {
+        let info = Trace::open(&folder.file("t", text), &none()).unwrap().info().unwrap();
+        assert!(info.doubts.iter().all(|doubt| info.notes.contains(doubt)));
+        info.doubts.join("; ")
+    };
+    let tencent = |unit: u64| (1..10).map(|at| format!("1538323200,{},{},0,1\n", at * 8 * unit, 8 * unit)).collect::<String>();
+    assert_eq!(doubts(&tencent(1)), "");
+    let said = doubts(&tencent(512));
+    assert!(
+        said.starts_with("every address and size is a multiple of 512, as if they were bytes, and is read in sectors; `--columns"),
+        "{said}"
+    );
+    let said = doubts("0,10352,8,r,0.0025\n0,14416,16,w,0.0029\n");
+    assert!(said.starts_with("none of the sizes in its first 2 lines is a multiple of 512"), "{said}");
+}
+
+#[test]
 fn a_trace_without_times_is_played_in_closed_loop_only() {
     let folder = Folder::new("no-times");
     let path = folder.file("t", "fio version 2 iolog\n/f add\n/f open\n/f write 4096 4096\n/f wait 1000 0\n/f read 0 512\n/f close\n");

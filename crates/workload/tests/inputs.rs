@@ -1,6 +1,6 @@
 //! Traces that people have at hand: several codes for one thing, faulty lines, dates, blocks, long times, and files of other kinds.
 
-use crate::support::{DRIVE, Folder, bzip2, gzip, message, microseconds, options, play, read, took, write, xz};
+use crate::support::{DRIVE, Folder, bzip2, gzip, message, microseconds, options, play, read, took, write, xz, zstd};
 use tinytail_core::units::{MS, Ns, SECOND, US};
 use tinytail_workload::{Event, Room, SkipFaulty, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
 
@@ -235,6 +235,26 @@ fn dates_are_times() {
 }
 
 #[test]
+fn a_file_that_was_cut_off_says_where_or_that_it_may_be() {
+    let folder = Folder::new("cut");
+    let text: String = (0..40).map(|at| format!("{},hm,0,Read,{},4096,1\n", 128_166_372_003_061_629_u64 + at, at * 4096)).collect();
+    for (name, packed) in [("t.gz", gzip(&text)), ("t.zst", zstd(&text)), ("t.xz", xz(&text))] {
+        let cut = message(play(&folder.file(name, &packed[..packed.len() * 2 / 5]), &none()), &folder);
+        assert!(cut.contains("stream is cut off: the file ends before the stream does") && !cut.contains("beginning"), "{cut}");
+    }
+    // A line that is shorter than all others may be cut off within a number.
+    let csv: String = (100..120).map(|at| format!("128166372003061{at},hm,0,Read,{},65536,1{at}\n", at * 512)).collect();
+    let doubts = |text: &str| Trace::open(&folder.file("t", text), &none()).unwrap().info().unwrap().doubts.join("; ");
+    assert_eq!(doubts(&csv), "");
+    assert_eq!(doubts(csv.trim_end()), "");
+    let said = doubts(&csv[..csv.len() - 2]);
+    assert!(
+        said.starts_with("its last line, line 20 (`128166372003061119,hm,0,Read,60928,65536,111`), has no end and is shorter"),
+        "{said}"
+    );
+}
+
+#[test]
 fn well_known_files_say_what_they_are() {
     let folder = Folder::new("foreign");
     let check = |name: &str, content: &[u8], expected: &str| {
@@ -247,7 +267,7 @@ fn well_known_files_say_what_they_are() {
     check(
         "x",
         &gzip("{\"time\": 1, \"op\": \"R\", \"lba\": 8, \"len\": 8}"),
-        "x: this is JSON; `jq -r '[\"time\",\"op\",\"lba\",\"len\"], ",
+        "x: this is JSON; `gzip -dc < x | jq -rn '[\"time\", \"op\", \"lba\", \"len\"], ",
     );
     check("y", &bzip2("PAR1 and more"), "y: this is a Parquet file; `python3 -c ");
     check("z", &xz("<!doctype html>\n<html>"), "z: this is a web page; what was to be downloaded is behind it");

@@ -401,6 +401,7 @@ class TraceDescription(methods.Answer):
         ops: Operation codes, where the format has them.
         devices: The devices that are played, by number.
         notes: How the trace was read.
+        doubts: Those of the notes that make its reading doubtful.
         requests: Number of requests.
         duration_s: From the first to the last request, in seconds.
         write_percent: Share of requests that are writes.
@@ -443,6 +444,7 @@ class TraceDescription(methods.Answer):
     ops: str | None
     devices: tuple[TraceDevice, ...]
     notes: tuple[str, ...]
+    doubts: tuple[str, ...]
     requests: int
     duration_s: float
     write_percent: float

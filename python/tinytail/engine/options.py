@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from tinytail.engine.arguments import U32_MAX, U64_MAX
 from tinytail.engine.declared import Options, Whole
 
-Event = Literal["Q", "I", "D"]
+Event = Literal["Q", "I", "D", "G"]
 
 Fit = Literal["fold", "clip"]
 
@@ -112,8 +112,8 @@ class TraceOptions(Options):
             kib, or blocks of so many bytes, as blocks:4096.
         trace_device: Number or name of the only device of a trace that is played; all of them if
             not given.
-        event: Event that counts as a request of a trace, for formats that record several: queued,
-            inserted or issued (D).
+        event: Event that counts as a request of a trace, for formats that record several: queued
+            (Q), got (G), inserted (I) or issued (D).
         reorder_ms: How late a line of a trace may be, in ms; later ones are errors.
         queue_depth: Play a trace or a stand-in in closed loop, with so many requests always
             outstanding, whatever its times are.

@@ -119,21 +119,9 @@ def _how_read(info: Info) -> str:
     if info["compression"] != "none":
         read.append(info["compression"])
     skipped = [note for note in info["notes"] if note.startswith("not played: ")]
-    # The others say how the format was found.
-    doubtful = (
-        " as if they were ",
-        " faulty and left out",
-        "the recorder says that it lost ",
-        "its name does not tell that they are",
-    )
-    doubts = [
-        note
-        for note in info["notes"]
-        if note.startswith("its header line ") or any(words in note for words in doubtful)
-    ]
     return f"Read {described}: {', '.join(read)}." + "".join(
         [f" Skipped: {note.removeprefix('not played: ')}." for note in skipped]
-        + [f" Doubtful: {note}." for note in doubts]
+        + [f" Doubtful: {note}." for note in info["doubts"]]
     )
 
 

@@ -231,6 +231,7 @@ def trace_info(**changes: Any) -> dict[str, Any]:
         "ops": "write=0,read=1",
         "devices": [device | {"device": str(number)} for number in range(2038)],
         "notes": ["format ascii", "not played: 1 header line"],
+        "doubts": [],
         "requests": 127_043,
         "duration_s": 300.0,
         "write_percent": 11.0,

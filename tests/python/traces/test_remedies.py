@@ -7,6 +7,7 @@ with their values. A refusal without a remedy names the reason and the place.
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
@@ -21,7 +22,7 @@ import tinytail
 from commands import RunCommand
 from soak import sample
 
-PROGRAMS = ("awk", "iconv", "jq", "sed", "tr")
+PROGRAMS = ("awk", "gzip", "iconv", "jq", "sed", "tr")
 # A command for a shell, up to the backquote behind the file that it writes.
 COMMAND = re.compile(rf"`((?:{'|'.join(PROGRAMS)}) [^`]*?> (\S+))`")
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)(?: (?!--)([^\s`]+))?")
@@ -152,6 +153,73 @@ CASES = [
         remedies=((3, 2e-3),),
     ),
     Case(
+        "devices.jsonl.gz",
+        gzip.compress(
+            "".join(
+                json.dumps(
+                    {
+                        "ts_ns": 1709632800001480001 + 1000 * n,
+                        "dev": f"sd{'ab'[n % 2]}",
+                        "event": "submit" if n % 4 < 2 else "complete",
+                        "op": "W",
+                        "lba_sectors": 8 * (n // 4),
+                        "sectors": 8,
+                    }
+                )
+                + "\n"
+                for n in range(16)
+            ).encode()
+        ),
+        # Only those that were submitted, and all.
+        remedies=((8, 13e-6), (16, 15e-6)),
+        said=("event` (column 3) has `submit` and `complete`",),
+    ),
+    Case(
+        "nested.json",
+        json.dumps(
+            {
+                "run": 1,
+                "io": [
+                    {"at": {"us": n}, "rq": {"op": "R", "lba_sectors": n, "sectors": 1}}
+                    for n in range(4)
+                ],
+            }
+        ),
+        remedies=((4, 3e-6),),
+    ),
+    Case(
+        "untimed.jsonl",
+        "".join(json.dumps({"op": "R", "lba_sectors": n, "sectors": 1}) + "\n" for n in range(4)),
+        said=("none of its keys names a time",),
+        remedies=((4, 0.0),),
+    ),
+    Case(
+        "table.md",
+        "| ts_us | op | offset_bytes | size_bytes |\n|---|---|---|---|\n"
+        + "".join(f"| {n} | R | {4096 * n} | 512 |\n" for n in range(3)),
+        remedies=((3, 2e-6),),
+        said=("a table that is drawn with lines",),
+    ),
+    Case(
+        "mysql.txt",
+        "+-------+----+-------------+---------+\n| ts_us | op | lba_sectors | sectors |\n"
+        + "+-------+----+-------------+---------+\n"
+        + "".join(f"|     {n} | R  |          {n}  |       1 |\n" for n in range(3))
+        + "+-------+----+-------------+---------+\n3 rows in set (0.00 sec)\n",
+        remedies=((3, 2e-6),),
+    ),
+    Case(
+        "iolog.txt",
+        "/dev/sda add\n/dev/sda open\n/dev/sda write 0 4096\n/dev/sda read 0 512\n",
+        remedies=((2, 0.0),),
+        said=("fio's I/O log of version 2 without its first line",),
+    ),
+    Case(
+        "completed.txt",
+        "  8,0   0        1   0.001035000     7  C   R 11296 + 32 [0]\n",
+        said=("A C event says when a request was complete", "no option can help"),
+    ),
+    Case(
         "sums.log",
         "level=info op=read size=4096\nlevel=info op=read size=8192\n",
         said=("has the keys `level`, `op` and `size`, and none of them names an address",),
@@ -266,8 +334,13 @@ def test_each_remedy_works_as_it_is_printed(
     for (line, options), (requests, seconds) in zip(found, case.remedies, strict=True):
         name, kept = case.name, list(case.options)
         if line:
-            if shutil.which(shlex.split(line)[0]) is None:
-                pytest.skip(f"{shlex.split(line)[0]} is not installed")
+            words = shlex.split(line)
+            for program in (
+                words[0],
+                *(words[n + 1] for n, word in enumerate(words) if word == "|"),
+            ):
+                if shutil.which(program) is None:
+                    pytest.skip(f"{program} is not installed")
             subprocess.run(["sh", "-c", line], check=True)
             name = line.rsplit("> ", 1)[1]
             kept = []

@@ -77,3 +77,10 @@ def test_traces_without_times_and_without_drives() -> None:
     assert "every stock drive holds it" in " ".join(
         shown(drives=[drive | {"holds": True} for drive in DRIVES])
     )
+
+
+def test_every_doubt_is_shown_whatever_its_words_are() -> None:
+    doubts = ["something looks odd", "a comma may group thousands"]
+    text = " ".join(" ".join(shown(notes=["format ascii", *doubts], doubts=doubts)).split())
+    assert "Doubtful: something looks odd. Doubtful: a comma may group thousands." in text
+    assert "Doubtful" not in " ".join(shown(notes=["as if they were "]))

@@ -4,6 +4,7 @@
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
+use crate::trace::forms::Times;
 use crate::trace::units::{AddressUnit, TimeUnit};
 use crate::trace::{Format, Layout, Order, Parsed, Parser, Reader, Record, Time};
 
@@ -22,7 +23,13 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Microseconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
-    layout: Some(Layout { names: &NAMES, columns: "device,op,lba:bytes,len:bytes,time:us", ops: None, open_ended: false }),
+    layout: Some(Layout {
+        names: &NAMES,
+        columns: "device,op,lba:bytes,len:bytes,time:us",
+        ops: None,
+        open_ended: false,
+        times: Some(Times { digits: Some(16), decimals: false }),
+    }),
     events: &[],
     latency: |_| None,
     order: Order::RoughlyTime,

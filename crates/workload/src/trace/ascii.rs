@@ -26,7 +26,7 @@ pub const FORMAT: Format = Format {
     time: Time::Given,
     address_unit: None,
     op_codes: true,
-    layout: Some(Layout { names: &NAMES, columns: "time,device,lba,len,op", ops: None, open_ended: false }),
+    layout: Some(Layout { names: &NAMES, columns: "time,device,lba,len,op", ops: None, open_ended: false, times: None }),
     events: &[],
     latency: |_| None,
     order: Order::Time,

@@ -154,7 +154,7 @@ impl Parser for Biosnoop {
         self.names.get(device as usize).cloned().unwrap_or_else(|| device.to_string())
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn doubts(&self) -> Vec<String> {
         let lost = (self.lost > 0)
             .then(|| format!("the recorder says that it lost {}; requests are missing", crate::text::counted(self.lost, "event")));
         lost.into_iter().collect()
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(parse("Tracing block device I/O... Hit Ctrl-C to end."), Ok(Parsed::Other("lines about the recorder")));
         let mut parser = Biosnoop::new();
         assert_eq!(parser.parse("Possibly lost 12 samples"), Ok(Parsed::Other("lines about lost events")));
-        assert!(parser.notes()[0].contains("lost 12 events"));
+        assert!(parser.doubts()[0].contains("lost 12 events"));
     }
 
     #[test]

@@ -2,14 +2,15 @@
 //! `major,minor cpu sequence time pid event rwbs sector + sectors [process]`.
 //!
 //! A request has several events, from Q (queued) over I (inserted) and D (issued) to C (completed); requests are taken from
-//! one of them, D unless Q or I is asked for, and its latency is the time from there to C. Times are seconds with nine decimals, addresses and sizes are sectors of 512
-//! bytes. The letters of `rwbs` are those of [`rwbs`](super::rwbs). A zone append goes where its completion says. A write with a flush before it is a write, and where it has
+//! one of them, D unless Q, I or G is asked for, and its latency is the time from there to C. Times are seconds with nine decimals, addresses and sizes are sectors of 512
+//! bytes. An R says that a request was put back, and is issued again. The letters of `rwbs` are those of [`rwbs`](super::rwbs). A zone append goes where its completion says. A write with a flush before it is a write, and where it has
 //! no data a flush. The output merges one stream per CPU and is
 //! slightly out of order. The statistics at its end are passed over.
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::rwbs::{self, Rwbs};
+use crate::trace::stacked::Stacked;
 use crate::trace::units::{AddressUnit, Event, TimeUnit};
 use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 
@@ -29,12 +30,14 @@ pub const FORMAT: Format = Format {
     address_unit: Some(AddressUnit::Sectors),
     op_codes: false,
     layout: None,
-    events: &[Event::Issued, Event::Queued, Event::Inserted],
+    events: &[Event::Issued, Event::Queued, Event::Inserted, Event::Got],
     latency,
     order: Order::RoughlyTime,
     reader: Reader::Lines {
         sniff,
-        parser: |settings| Box::new(Blkparse { event: settings.event.unwrap_or(Event::Issued).name(), in_statistics: false }),
+        parser: |settings| {
+            Box::new(Blkparse { event: settings.event.unwrap_or(Event::Issued).name(), in_statistics: false, stacked: Stacked::default() })
+        },
     },
 };
 
@@ -42,6 +45,7 @@ pub const FORMAT: Format = Format {
 pub(super) fn latency(settings: &Settings) -> Option<&'static str> {
     Some(match settings.event {
         Some(Event::Queued) => "from the kernel's queue to completion (Q to C)",
+        Some(Event::Got) => "from the block layer to completion (G to C)",
         Some(Event::Inserted) => "from the scheduler to completion (I to C)",
         Some(Event::Issued) | None => "from issue to the driver to completion (D to C)",
     })
@@ -81,6 +85,12 @@ fn device_of(word: &str) -> Option<(&str, &str)> {
     word.split_once(',').filter(|(major, minor)| digits(major) && digits(minor))
 }
 
+/// The number of a device, if a word is one.
+pub(super) fn device(word: &str) -> Option<u32> {
+    let (major, minor) = device_of(word)?;
+    fields::linux_device((major, column(0)), (minor, column(0))).ok()
+}
+
 fn sniff(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     // It has no tabs, and the number of a device looks like one with a group of thousands.
@@ -99,6 +109,7 @@ struct Blkparse {
     /// The event that is taken.
     event: &'static str,
     in_statistics: bool,
+    stacked: Stacked,
 }
 
 /// What a request does, from its letters.
@@ -107,17 +118,16 @@ fn letters(word: &str) -> Result<Rwbs, Fault> {
     rwbs::read(word).ok_or_else(|| Fault::new(column(6), word, expected))
 }
 
-/// The completion that the rest of a line tells of, from the letters on: that of a request with data, and without an error.
-fn completion(time_ns: i128, device: u32, [rwbs, sector, plus, sectors, error]: [Option<&str>; 5]) -> Option<Parsed> {
+/// The request with data that the rest of a line is of, from the letters on, and whether it is a zone append.
+fn of_request(time_ns: i128, device: u32, [rwbs, sector, plus, sectors]: [Option<&str>; 4]) -> Option<(Record, bool)> {
     let appends = rwbs.is_some_and(rwbs::appends);
     let op = rwbs::read(rwbs?)?.op.filter(|op| *op != Op::Flush)?;
-    if plus != Some("+") || error != Some("[0]") {
+    if plus != Some("+") {
         return None;
     }
     let address = Amount::new(sector?, AddressUnit::Sectors, column(7)).ok()?;
     let (sector, sectors) = fields::extent(address, Amount::new(sectors?, AddressUnit::Sectors, column(9)).ok()?).ok()?;
-    let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
-    Some(if appends { Parsed::Placed(record) } else { Parsed::Completed(record) })
+    Some((Record { time_ns, device, op, sector, sectors, latency_ns: None }, appends))
 }
 
 impl Parser for Blkparse {
@@ -140,10 +150,28 @@ impl Parser for Blkparse {
             return Err(Fault::new(column(5), event, "an event of blkparse, such as Q, I, D or C"));
         };
         let time_ns = fields::time_ns(time, TimeUnit::Seconds, column(3))?;
-        if event == "C" {
-            // One that is odd in some way completes nothing that is played.
-            let completed = completion(time_ns, device, [words.next(), words.next(), words.next(), words.next(), words.next()]);
-            return Ok(completed.unwrap_or(Parsed::Other(passed_over)));
+        if event == "C" || event == "R" && [Event::Issued.name(), Event::Inserted.name()].contains(&self.event) {
+            // One that is odd in some way completes nothing that is played, and puts nothing back.
+            let found = of_request(time_ns, device, [words.next(), words.next(), words.next(), words.next()]);
+            return Ok(match found {
+                Some((record, appends)) if event == "R" => Parsed::Requeued(record, appends),
+                Some((record, appends)) if words.next() == Some("[0]") => {
+                    if appends {
+                        Parsed::Placed(record)
+                    } else {
+                        Parsed::Completed(record)
+                    }
+                }
+                _ => Parsed::Other(passed_over),
+            });
+        }
+        if event == "A" {
+            // RWBS SECTOR + SECTORS <- (MAJOR,MINOR) SECTOR.
+            let upper = words.nth(5).and_then(|word| self::device(word.strip_prefix('(')?.strip_suffix(')')?));
+            if let Some(upper) = upper {
+                self.stacked.remap(upper, device);
+            }
+            return Ok(Parsed::Other(passed_over));
         }
         if event != self.event {
             return Ok(Parsed::Other(passed_over));
@@ -176,7 +204,12 @@ impl Parser for Blkparse {
         let address = Amount::new(place, AddressUnit::Sectors, column(7))?;
         let (sector, sectors) = fields::extent(address, Amount::new(sectors, AddressUnit::Sectors, column(9))?)?;
         let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
+        self.stacked.request(&record);
         Ok(if rwbs::appends(rwbs) { Parsed::Appended(record) } else { Parsed::Issued(record) })
+    }
+
+    fn stacked(&self) -> Option<String> {
+        self.stacked.said()
     }
 
     fn device_name(&self, device: u32) -> String {
@@ -190,7 +223,7 @@ mod tests {
     use crate::trace::testing::assert_faults;
 
     fn parser() -> Blkparse {
-        Blkparse { event: "D", in_statistics: false }
+        Blkparse { event: "D", in_statistics: false, stacked: Stacked::default() }
     }
 
     fn parse(line: &str) -> Result<Parsed, Fault> {
@@ -202,13 +235,40 @@ mod tests {
     }
 
     #[test]
+    fn an_r_puts_back_the_request_of_the_event_that_is_taken() {
+        let line = "  8,0  1  3  0.001036000  100  R  R 11296 + 32 [fio]";
+        let put_back = Record { time_ns: 1_036_000, device: 8 << 20, op: Op::Read, sector: 11_296, sectors: 32, latency_ns: None };
+        assert_eq!(parse(line), Ok(Parsed::Requeued(put_back, false)));
+        assert_eq!(parse(&line.replace("[fio]", "[0]")), Ok(Parsed::Requeued(put_back, false)));
+        for odd in [line.replace("+ 32 ", ""), line.replace(" R 11296", " N 11296"), line.replace("11296 + 32 ", "")] {
+            assert_eq!(parse(&odd), Ok(Parsed::Other("R events")), "{odd}");
+        }
+        for event in ["Q", "G"] {
+            assert_eq!(Blkparse { event, ..parser() }.parse(line), Ok(Parsed::Other("R events")));
+        }
+    }
+
+    #[test]
+    fn remaps_say_which_device_is_on_which() {
+        let mut parser = Blkparse { event: "Q", ..parser() };
+        for line in [
+            "253,0 0 1 0.001033000 7 Q R 11296 + 32 [fio]",
+            "259,0 0 2 0.001033100 7 A R 15392 + 32 <- (253,0) 11296",
+            "259,0 0 3 0.001033500 7 Q R 15392 + 32 [fio]",
+        ] {
+            parser.parse(line).unwrap();
+        }
+        assert!(parser.stacked().unwrap().starts_with("device 253,0 is on device 259,0, by 1 remap"), "{:?}", parser.stacked());
+    }
+
+    #[test]
     fn issued_requests_are_taken_and_other_events_passed_over() {
         let record = Record { time_ns: 26_421, device: 8 << 20 | 16, op: Op::Read, sector: 4_938_888, sectors: 256, latency_ns: None };
         assert_eq!(parse("8,16   3        5     0.000026421  3645  D   R 4938888 + 256 [java]"), Ok(Parsed::Issued(record)));
         assert_eq!(parse("8,16 3 4 0.000011950 3645 I R 4938888 + 256 [java]"), Ok(Parsed::Other("I events")));
         assert_eq!(parse("8,16 3 4 0.000011950 3645 U N [java] 1"), Ok(Parsed::Other("U events")));
         assert_eq!(parse("8,16 3 0 0.000011950 0 m N cfq3645 slice expired"), Ok(Parsed::Other("messages")));
-        let mut queued = Blkparse { event: "Q", in_statistics: false };
+        let mut queued = Blkparse { event: "Q", ..parser() };
         let line = "8,16 3 4 0.000026421 3645 Q R 4938888 + 256 [java]";
         assert_eq!(queued.parse(line), Ok(Parsed::Issued(record)));
         assert_eq!(parse(line), Ok(Parsed::Other("Q events")));

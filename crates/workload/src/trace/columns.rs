@@ -543,7 +543,7 @@ impl Parser for Delimited {
         Some(self.column(self.when.unwrap_or(Role::Time)))
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn doubts(&self) -> Vec<String> {
         let within_sectors = (self.within_sectors > 0).then(|| {
             format!(
                 "{} of the addresses are no multiple of 512 bytes, as if they were sectors; requests begin with the whole sector, and \
@@ -661,7 +661,7 @@ mod tests {
             for (lba, time) in times.iter().enumerate() {
                 parser.parse(&format!("{time};R;{lba};8")).unwrap();
             }
-            let notes = parser.notes();
+            let notes = parser.doubts();
             assert_eq!(notes.len(), usize::from(doubted.is_some()), "{notes:?}");
             assert!(doubted.is_none_or(|doubted| notes[0].starts_with(doubted) && notes[0].contains(r"/\1\2/g'")), "{notes:?}");
         }
@@ -779,7 +779,7 @@ mod tests {
         let doubts = |lines: &[&str]| {
             let mut parser = parser("time,op,lba:sectors,len:sectors", TimeUnit::Microseconds, None);
             lines.iter().for_each(|line| _ = parser.parse(line).unwrap());
-            parser.notes().iter().filter(|note| note.contains("as if they were several events")).count()
+            parser.doubts().iter().filter(|note| note.contains("as if they were several events")).count()
         };
         assert_eq!(doubts(&["1,R,8,8", "2,R,8,8", "3,R,16,8", "4,R,16,8"]), 1);
         assert_eq!(doubts(&["1,R,8,8", "2,R,16,8", "3,R,8,8", "4,R,16,8"]), 1);

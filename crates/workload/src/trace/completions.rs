@@ -8,6 +8,9 @@
 //! them gets the time until a completion that is not its own. Recorders that merge streams may write a completion before its
 //! request. A request whose completion is not found has no latency.
 //!
+//! A request that the driver has put back is issued once more. The issue before is taken back then, so that a request counts once,
+//! from its last issue on.
+//!
 //! A zone append is issued to the start of its zone. Its completion names the sectors that were written, and these are its place. Of
 //! the appends of that size that wait for zones which begin at or before the place, it is the first of the last such zone.
 
@@ -40,6 +43,11 @@ pub(super) struct Completions {
     early_appends: FxHashMap<(u32, u32), BTreeMap<u64, i128>>,
     /// How many zone appends were let go without a place.
     unplaced: u64,
+    /// The requests that were put back and not issued again since, by their places, and of zone appends by zone and size.
+    requeued: FxHashMap<Place, u64>,
+    requeued_appends: FxHashMap<(u32, u32, u64), u64>,
+    /// How many issues were taken back.
+    taken_back: u64,
 }
 
 struct Held {
@@ -55,6 +63,8 @@ enum Wait {
     At(Place),
     /// One of a zone append, somewhere in its zone.
     InZone,
+    /// None, as it was issued again since.
+    TakenBack,
 }
 
 fn end(record: &Record) -> u64 {
@@ -70,6 +80,9 @@ impl Completions {
     pub(super) fn issued(&mut self, mut request: Request) {
         let record = &mut request.record;
         let place = (record.device, record.op, record.sector);
+        if let Some(number) = self.requeued.remove(&place) {
+            self.take_back(place, number);
+        }
         if let Some((early_end, completed_ns)) = self.early.get(&place).copied()
             && early_end == end(record)
             && let Some(latency_ns) = latency_ns(record, completed_ns)
@@ -81,6 +94,38 @@ impl Completions {
         }
         self.waiting.entry(place).or_default().push_back(self.first + self.held.len() as u64);
         self.held.push_back(Held { request, waits: Wait::At(place) });
+    }
+
+    /// Notes that the latest request of a place was put back: the next of this place is the same request.
+    pub(super) fn requeued(&mut self, requeued: &Record, appends: bool) {
+        if appends {
+            let key = (requeued.device, requeued.sectors, requeued.sector);
+            let zones = self.appends.get(&(requeued.device, requeued.sectors));
+            if let Some(number) = zones.and_then(|zones| zones.get(&requeued.sector)?.back()) {
+                self.requeued_appends.insert(key, *number);
+            }
+            return;
+        }
+        let place = (requeued.device, requeued.op, requeued.sector);
+        if let Some(number) = self.waiting.get(&place).and_then(|waiting| waiting.back()) {
+            self.requeued.insert(place, *number);
+        }
+    }
+
+    /// Takes back a request that waits for a completion of this place.
+    fn take_back(&mut self, place: Place, number: u64) {
+        let held = number.checked_sub(self.first).and_then(|index| self.held.get_mut(index as usize));
+        let Some(held) = held.filter(|held| matches!(held.waits, Wait::At(own) if own == place)) else { return };
+        held.waits = Wait::TakenBack;
+        self.taken_back += 1;
+        if let Some(waiting) = self.waiting.get_mut(&place) {
+            waiting.retain(|other| *other != number);
+        }
+    }
+
+    /// How many requests were issued again after they had been put back.
+    pub(super) fn taken_back(&self) -> u64 {
+        self.taken_back
     }
 
     /// Takes a completion to the requests that it is of.
@@ -113,6 +158,20 @@ impl Completions {
     pub(super) fn appended(&mut self, mut request: Request) {
         let record = &mut request.record;
         let key = (record.device, record.sectors);
+        if let Some(number) = self.requeued_appends.remove(&(record.device, record.sectors, record.sector))
+            && let Some(waiting) = self.appends.get_mut(&key).and_then(|zones| zones.get_mut(&record.sector))
+            && let Some(index) = waiting.iter().position(|other| *other == number)
+            && let Some(held) = self.held.get_mut((number - self.first) as usize)
+        {
+            waiting.remove(index);
+            held.waits = Wait::TakenBack;
+            self.taken_back += 1;
+            if waiting.is_empty()
+                && let Some(zones) = self.appends.get_mut(&key)
+            {
+                zones.remove(&record.sector);
+            }
+        }
         if let Some(early) = self.early_appends.get_mut(&key) {
             // What completed before is of a request from before the trace.
             early.retain(|_, completed_ns| *completed_ns >= record.time_ns);
@@ -160,12 +219,16 @@ impl Completions {
 
     /// The next request that waits for nothing any more; the first of all at the end, or where too many are held.
     pub(super) fn next(&mut self, at_end: bool) -> Option<Request> {
+        while self.held.front().is_some_and(|first| matches!(first.waits, Wait::TakenBack)) {
+            self.held.pop_front();
+            self.first += 1;
+        }
         let first = self.held.front()?;
         if !matches!(first.waits, Wait::Nothing) && !at_end && self.held.len() as u64 <= PLACES_MAX {
             return None;
         }
         match first.waits {
-            Wait::Nothing => {}
+            Wait::Nothing | Wait::TakenBack => {}
             Wait::At(place) => self.forget(place, self.first),
             Wait::InZone => {
                 let record = first.request.record;
@@ -291,6 +354,46 @@ mod tests {
         }
         assert_eq!(released(&mut completions, true), [(0, None), (1_000, Some(7)), (2_000, Some(7))]);
         assert!(completions.waiting.is_empty());
+    }
+
+    #[test]
+    fn a_request_that_is_put_back_and_issued_again_counts_once_from_its_last_issue() {
+        let mut completions = Completions::default();
+        issue(&mut completions, record(0, 0, 8));
+        issue(&mut completions, record(1, 100, 8));
+        completions.requeued(&record(2, 0, 8), false);
+        issue(&mut completions, record(3, 0, 8));
+        // Twice, and larger then.
+        completions.requeued(&record(4, 0, 8), false);
+        issue(&mut completions, record(5, 0, 16));
+        // Nothing waits there.
+        completions.requeued(&record(6, 200, 8), false);
+        issue(&mut completions, record(7, 200, 8));
+        // Another to the same place, which was not put back.
+        issue(&mut completions, record(8, 100, 8));
+        completions.completed(&record(10, 0, 16));
+        assert_eq!(released(&mut completions, true), [(1, None), (5, Some(5)), (7, None), (8, None)]);
+        assert_eq!(completions.taken_back(), 2);
+        // One that is put back and not issued again is a request, as is the next of its place once it has completed.
+        issue(&mut completions, record(20, 0, 8));
+        completions.requeued(&record(21, 0, 8), false);
+        completions.completed(&record(22, 0, 8));
+        issue(&mut completions, record(23, 0, 8));
+        assert_eq!(released(&mut completions, true), [(20, Some(2)), (23, None)]);
+        assert_eq!(completions.taken_back(), 2);
+    }
+
+    #[test]
+    fn a_zone_append_that_is_put_back_counts_once() {
+        let mut completions = Completions::default();
+        append(&mut completions, record(0, 1000, 8));
+        append(&mut completions, record(1, 1000, 8));
+        completions.requeued(&Record { op: Op::Write, ..record(2, 1000, 8) }, true);
+        append(&mut completions, record(3, 1000, 8));
+        completions.placed(&record(50, 1000, 8));
+        completions.placed(&record(60, 1008, 8));
+        assert_eq!(places(&mut completions), [(1000, Some(50)), (1008, Some(57))]);
+        assert_eq!((completions.taken_back(), completions.unplaced()), (1, 0));
     }
 
     fn append(completions: &mut Completions, record: Record) {

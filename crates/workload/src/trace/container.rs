@@ -130,6 +130,18 @@ impl Content {
         }
     }
 
+    /// What is missing of an archive, after reading it to its end.
+    pub(crate) fn cut(&self) -> Option<String> {
+        let Inner::Tar(tar) = &self.inner else { return None };
+        (tar.cut_bytes > 0).then(|| {
+            format!(
+                "the archive is cut off: {} of the {} bytes that it states for this file are missing",
+                text::grouped(tar.cut_bytes),
+                text::grouped(tar.stated_bytes)
+            )
+        })
+    }
+
     /// What is to be known about the container after reading it to its end.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -138,13 +150,6 @@ impl Content {
         }
         if let Inner::Tar(tar) = &self.inner {
             notes.push(format!("in a tar archive, as {}", tar.name));
-            if tar.cut_bytes > 0 {
-                notes.push(format!(
-                    "the archive is cut off: {} of the {} bytes that it states for this file are missing",
-                    text::grouped(tar.cut_bytes),
-                    text::grouped(tar.stated_bytes)
-                ));
-            }
         }
         notes
     }
@@ -188,7 +193,14 @@ fn unfit(message: impl Into<String>) -> io::Error {
 }
 
 fn unpacking(compression: Compression, error: &io::Error) -> io::Error {
-    unfit(format!("the {} stream is truncated or damaged at its beginning ({error})", compression.name()))
+    let name = compression.name();
+    unfit(if error.kind() == io::ErrorKind::UnexpectedEof {
+        format!(
+            "the {name} stream is cut off: the file ends before the stream does, within the first {BLOCK_BYTES} bytes of its content; copy or download it again"
+        )
+    } else {
+        format!("the {name} stream is damaged at its beginning ({error})")
+    })
 }
 
 /// The block as the header of an archive's entry, if it is one.

@@ -38,6 +38,7 @@ pub const FORMAT: Format = Format {
         columns: "time:ms,latency:ns,op,len:bytes,lba:bytes,_",
         ops: Some("read=0,write=1,trim=2"),
         open_ended: true,
+        times: None,
     }),
     events: &[],
     latency: |_| Some("by fio to completion, from the call that submits (in a _lat log) or from its return (_clat)"),

@@ -8,6 +8,7 @@
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
+use crate::trace::forms::Times;
 use crate::trace::rwbs::{self, Rwbs};
 use crate::trace::units::{AddressUnit, TimeUnit};
 use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Time};
@@ -27,7 +28,13 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Nanoseconds),
     address_unit: Some(AddressUnit::Sectors),
     op_codes: false,
-    layout: Some(Layout { names: &NAMES, columns: "time:ns,_,_,lba:sectors,len:sectors,op,device,_,_", ops: None, open_ended: false }),
+    layout: Some(Layout {
+        names: &NAMES,
+        columns: "time:ns,_,_,lba:sectors,len:sectors,op,device,_,_",
+        ops: None,
+        open_ended: false,
+        times: Some(Times { digits: None, decimals: false }),
+    }),
     events: &[],
     latency: |_| None,
     order: Order::RoughlyTime,

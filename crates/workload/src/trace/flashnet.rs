@@ -31,6 +31,7 @@ pub const FORMAT: Format = Format {
         columns: "time:ms,latency:us,op,len:bytes,lba:bytes,_,_",
         ops: Some("write=0,read=1"),
         open_ended: false,
+        times: None,
     }),
     events: &[],
     latency: |_| Some("from submission by the replayer, which may be later than the time in the trace, to completion (latency)"),

@@ -101,10 +101,40 @@ const TEXT: &[Kind] = kinds! {
         "give the file that stands in its File_Path, and its Time_Unit as --time-unit (ns for NANOSECOND)";
     "a drive of MQSim", |head| head.starts_with(b"<?xml") && contains(head, b"<Execution_Parameter_Set>"), NO_REQUESTS;
     "XML", |head| head.starts_with(b"<?xml"), "write it as CSV, with one request per line, which --columns reads";
+    "a log of fio without offsets, by its form", is_fio_log_without_offsets,
+        "it has times, values, directions and sizes, and no addresses, so that no option can help; the job option log_offset=1 besides write_lat_log=NAME \
+         writes a log with them, which is read. If its second column is an address all the same, --columns time:us,lba:sectors,op,len:bytes \
+         --ops read=0,write=1,trim=2 reads it, with the units that it has";
+    "fio's I/O log of version 2 without its first line", |head| is_fio_log(head, 0),
+        "`sed '1i fio version 2 iolog' {file} > {file}.txt` writes it with that line, which is read";
+    "fio's I/O log of version 3 without its first line", |head| is_fio_log(head, 1),
+        "`sed '1i fio version 3 iolog' {file} > {file}.txt` writes it with that line, which is read";
     "a script", |head| head.starts_with(b"#!"), NO_REQUESTS;
     "text whose lines end in carriage returns", |head| head.contains(&b'\r'),
         "`tr '\\r' '\\n' < {file} > {file}.txt` ends them as is usual";
 };
+
+/// Whether a line is of fio's log of latencies without offsets: `time, value, direction, size`.
+fn is_fio_log_without_offsets(head: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(head);
+    let fields: Vec<Option<u64>> = line.trim().split(", ").map(|field| field.parse().ok()).collect();
+    matches!(fields[..], [Some(_), Some(_), Some(0..=2), Some(size)] if size > 0 && size.is_multiple_of(512))
+}
+
+/// Whether a line is of fio's I/O log: the name of a file, what is done, and an offset and a length; with so many numbers before.
+fn is_fio_log(head: &[u8], numbers: usize) -> bool {
+    let line = String::from_utf8_lossy(head);
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let are_times = words.iter().take(numbers).all(is_number);
+    match words.get(numbers..) {
+        Some([name, "add" | "open" | "close"]) => are_times && name.contains('/'),
+        Some([name, "read" | "write" | "trim" | "sync" | "datasync", offset, length]) => {
+            are_times && !is_number(name) && (numbers == 0 || name.contains('/')) && is_number(offset) && is_number(length)
+        }
+        _ => false,
+    }
+}
 
 fn is_zip(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
@@ -168,6 +198,26 @@ fn remedy(kind: &Kind, path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn logs_of_fio_that_lack_something_are_known() {
+        let what = |line: &str| text(line, Path::new("t")).map(|(what, _)| what);
+        assert!(what("1, 1000000, 0, 4096").unwrap().starts_with("a log of fio without offsets"));
+        for line in ["1,1000000,0,4096", "1, 1000000, 3, 4096", "1, 1000000, 0, 100", "1, 2, 0, 4096, 8"] {
+            assert_eq!(what(line), None, "{line}");
+        }
+        for line in ["/dev/sda add", "a.0.0 read 0 4096"] {
+            assert!(what(line).unwrap().starts_with("fio's I/O log of version 2"), "{line}");
+        }
+        for line in ["0 /dev/sda open", "3000 /dev/sda write 0 4096"] {
+            assert!(what(line).unwrap().starts_with("fio's I/O log of version 3"), "{line}");
+        }
+        for line in ["1 sda read 8 8", "10 20 read 8 8", "x read 8", "sda wrote 8 8", "please add"] {
+            assert_eq!(what(line), None, "{line}");
+        }
+        let (_, how) = text("/dev/sda add", Path::new("my log")).unwrap();
+        assert!(how.starts_with("`sed '1i fio version 2 iolog' 'my log' > 'my log'.txt`"), "{how}");
+    }
 
     #[test]
     fn remedies_name_the_file() {

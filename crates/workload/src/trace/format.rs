@@ -4,6 +4,7 @@ use tinytail_core::units::Ns;
 
 use crate::error::Column;
 use crate::trace::fields::Fault;
+use crate::trace::forms::Times;
 use crate::trace::header::Preamble;
 use crate::trace::mapping::Columns;
 use crate::trace::op::Op;
@@ -49,6 +50,8 @@ pub struct Layout {
     pub ops: Option<&'static str>,
     /// Whether a line may have more columns.
     pub open_ended: bool,
+    /// How its times are written, where that tells them from others.
+    pub times: Option<Times>,
 }
 
 /// What a format says of its times.
@@ -130,8 +133,13 @@ pub trait Parser: Send {
         None
     }
 
-    /// What is to be said of the lines that were read.
-    fn notes(&self) -> Vec<String> {
+    /// That a device of the trace is on another, so that requests come twice.
+    fn stacked(&self) -> Option<String> {
+        None
+    }
+
+    /// What is doubtful about the lines that were read.
+    fn doubts(&self) -> Vec<String> {
         Vec::new()
     }
 }
@@ -150,6 +158,8 @@ pub enum Parsed {
     Completed(Record),
     /// That a request of [`Parsed::Appended`] has completed, with the place at which it was written.
     Placed(Record),
+    /// That a request of [`Parsed::Issued`], or of [`Parsed::Appended`] if that is said, was put back and is to be issued again.
+    Requeued(Record, bool),
     /// A request that is left out by its operation code, as was said; with the number of the code among those that are.
     Ignored(usize),
     /// Something else that belongs there, by what it is called in the plural.

@@ -14,6 +14,9 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// A line longer than this is no line of a trace; without the limit a binary file would be read into memory.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
+/// Of fewer lines, one is the shortest by chance.
+const ENDED_MIN: u64 = 8;
+
 /// A line of a trace file.
 pub(crate) enum Line<'a> {
     /// Text, without surrounding white space. Tabs stay, which may stand for empty fields.
@@ -30,6 +33,11 @@ pub(crate) struct Input {
     position: Position,
     byte_order_mark: bool,
     nul_bytes: u64,
+    /// How many lines have an end, and how long the shortest of them is.
+    ended: u64,
+    shortest: usize,
+    /// The last line, if it has no end.
+    unended: Option<(String, Position)>,
 }
 
 impl Input {
@@ -42,11 +50,28 @@ impl Input {
             position: Position::Line(0),
             byte_order_mark: false,
             nul_bytes: 0,
+            ended: 0,
+            shortest: usize::MAX,
+            unended: None,
         })
     }
 
     pub(crate) fn content(&self) -> &Content {
         self.reader.get_ref()
+    }
+
+    /// What is missing of the file after reading it to its end.
+    pub(crate) fn doubts(&self) -> Vec<String> {
+        // Numbers that are cut off are numbers.
+        let is_short = self.unended.as_ref().is_some_and(|(line, _)| self.ended >= ENDED_MIN && line.len() < self.shortest);
+        let short = self.unended.as_ref().filter(|_| is_short).map(|(line, at)| {
+            format!(
+                "its last line, {at} ({}), has no end and is shorter than every other, as if the file were cut off within it; its last value may be \
+                 another",
+                text::quoted(line)
+            )
+        });
+        self.content().cut().into_iter().chain(short).collect()
     }
 
     /// What is to be known about the file after reading it to its end.
@@ -114,6 +139,12 @@ impl Input {
             if !self.buffer.trim_ascii().is_empty() {
                 break;
             }
+        }
+        if self.buffer.last() == Some(&b'\n') {
+            self.ended += 1;
+            self.shortest = self.shortest.min(self.buffer.trim_ascii().len());
+        } else {
+            self.unended = Some((self.last_line().to_owned(), self.position));
         }
         match std::str::from_utf8(&self.buffer) {
             Ok(line) => Ok(Some((self.position, Line::Text(line.trim_matches(|letter: char| letter != '\t' && letter.is_whitespace()))))),

@@ -3,7 +3,7 @@
 //!
 //! Times are seconds with decimals, addresses and sizes are sectors of 512 bytes. A request has several events, from
 //! `block_bio_queue` (Q) over `block_rq_insert` (I) and `block_rq_issue` (D) to `block_rq_complete` (C), as in blkparse; the names of
-//! perf have `block:` before them. Newer kernels write a priority, and other things, between the sectors and the task. Events other
+//! perf have `block:` before them. `block_rq_requeue` (R) says that a request was put back, and is issued again. Newer kernels write a priority, and other things, between the sectors and the task. Events other
 //! than these, comments, and lines of call chains are passed over. Tasks may have spaces in their names, so that a line is read from
 //! its time on: the first word that is one, with a colon behind it.
 
@@ -11,6 +11,7 @@ use crate::error::Column;
 use crate::trace::blkparse;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::rwbs::{self, Rwbs};
+use crate::trace::stacked::Stacked;
 use crate::trace::units::{AddressUnit, Event, TimeUnit};
 use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 
@@ -27,7 +28,7 @@ pub const FORMAT: Format = Format {
     address_unit: Some(AddressUnit::Sectors),
     op_codes: false,
     layout: None,
-    events: &[Event::Issued, Event::Queued, Event::Inserted],
+    events: &[Event::Issued, Event::Queued, Event::Inserted, Event::Got],
     latency: blkparse::latency,
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |settings| Box::new(KernelEvents::new(settings)) },
@@ -77,11 +78,12 @@ struct KernelEvents {
     taken: Event,
     /// How many events the recorder lost, as far as it says.
     lost: u64,
+    stacked: Stacked,
 }
 
 impl KernelEvents {
     fn new(settings: &Settings) -> Self {
-        Self { taken: settings.event.unwrap_or(Event::Issued), lost: 0 }
+        Self { taken: settings.event.unwrap_or(Event::Issued), lost: 0, stacked: Stacked::default() }
     }
 
     /// What a line without a time is.
@@ -107,9 +109,12 @@ impl KernelEvents {
 pub(super) fn event(name: &str) -> (Option<Step>, &'static str) {
     match name {
         "block_bio_queue" => (Some(Step::At(Event::Queued)), "Q events"),
+        "block_getrq" => (Some(Step::At(Event::Got)), "G events"),
+        "block_bio_remap" => (Some(Step::Remapped), "A events"),
         "block_rq_insert" => (Some(Step::At(Event::Inserted)), "I events"),
         "block_rq_issue" => (Some(Step::At(Event::Issued)), "D events"),
         "block_rq_complete" => (Some(Step::Completed), "C events"),
+        "block_rq_requeue" => (Some(Step::Requeued), "R events"),
         _ if name.starts_with("block_") => (None, "other block events"),
         "nvme_setup_cmd" | "nvme:nvme_setup_cmd" => (None, NVME),
         _ => (None, "other events"),
@@ -135,6 +140,23 @@ pub(super) fn nvme_advice(file: &str) -> String {
 pub(super) enum Step {
     At(Event),
     Completed,
+    /// Put back, to be issued again.
+    Requeued,
+    /// Sent on to another device.
+    Remapped,
+}
+
+impl Step {
+    /// Whether a trace in which one event is taken for a request has a use for this. What comes before the driver is not repeated where it
+    /// puts a request back.
+    pub(super) fn is_of(self, taken: Event) -> bool {
+        match self {
+            Self::At(event) => event == taken,
+            Self::Completed => true,
+            Self::Requeued => !matches!(taken, Event::Queued | Event::Got),
+            Self::Remapped => true,
+        }
+    }
 }
 
 /// What an event says behind its name.
@@ -188,6 +210,13 @@ fn request(mut words: Words<'_>, after: usize) -> Result<Request, Fault> {
     })
 }
 
+/// The device that a remap comes from and the one that it goes to: `8,0 R 15392 + 32 <- (253,0) 11296`.
+fn remap(words: Words<'_>) -> Option<(u32, u32)> {
+    let words: Vec<&str> = words.map(|(_, word)| word).collect();
+    let from = words.iter().position(|word| *word == "<-").and_then(|at| words.get(at + 1))?;
+    Some((blkparse::device(from.strip_prefix('(')?.strip_suffix(')')?)?, blkparse::device(words.first()?)?))
+}
+
 impl Parser for KernelEvents {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         if line.starts_with('#') {
@@ -195,9 +224,15 @@ impl Parser for KernelEvents {
         }
         let Some(Dated { time: (at, time), event: name, rest }) = dated(line) else { return self.undated(line) };
         let (step, passed_over) = event(name);
-        let Some(step) = step.filter(|step| matches!(step, Step::Completed) || *step == Step::At(self.taken)) else {
+        let Some(step) = step.filter(|step| step.is_of(self.taken)) else {
             return Ok(Parsed::Other(passed_over));
         };
+        if step == Step::Remapped {
+            if let Some((upper, lower)) = remap(rest) {
+                self.stacked.remap(upper, lower);
+            }
+            return Ok(Parsed::Other(passed_over));
+        }
         let column = Column { number: at + 1, name: "time" };
         if !time.contains('.') {
             let expected =
@@ -206,8 +241,8 @@ impl Parser for KernelEvents {
         }
         let time_ns = fields::time_ns(time, TimeUnit::Seconds, column)?;
         let request = match request(rest, at + 1) {
-            // A completion that is odd in some way completes nothing that is played.
-            Err(_) if step == Step::Completed => return Ok(Parsed::Other(passed_over)),
+            // One that is odd in some way completes nothing that is played, and puts nothing back.
+            Err(_) if !matches!(step, Step::At(_)) => return Ok(Parsed::Other(passed_over)),
             request => request?,
         };
         let Rwbs { op, flushes_before } = request.letters;
@@ -216,10 +251,14 @@ impl Parser for KernelEvents {
             let address = Amount::new(&request.sector.1, AddressUnit::Sectors, request.sector.0)?;
             fields::extent(address, Amount::new(&request.sectors.1, AddressUnit::Sectors, request.sectors.0)?)
         };
-        if step == Step::Completed {
-            let completed = op.filter(|op| *op != Op::Flush && request.end == "[0]").and_then(|op| {
+        if !matches!(step, Step::At(_)) {
+            let is_whole = |op: &Op| *op != Op::Flush && (step == Step::Requeued || request.end == "[0]");
+            let completed = op.filter(is_whole).and_then(|op| {
                 let (sector, sectors) = extent().ok()?;
                 let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
+                if step == Step::Requeued {
+                    return Some(Parsed::Requeued(record, request.appends));
+                }
                 Some(if request.appends { Parsed::Placed(record) } else { Parsed::Completed(record) })
             });
             return Ok(completed.unwrap_or(Parsed::Other(passed_over)));
@@ -233,6 +272,7 @@ impl Parser for KernelEvents {
         }
         let (sector, sectors) = extent()?;
         let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
+        self.stacked.request(&record);
         Ok(if request.appends { Parsed::Appended(record) } else { Parsed::Issued(record) })
     }
 
@@ -240,7 +280,11 @@ impl Parser for KernelEvents {
         fields::linux_device_name(device)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn stacked(&self) -> Option<String> {
+        self.stacked.said()
+    }
+
+    fn doubts(&self) -> Vec<String> {
         let lost = (self.lost > 0).then(|| {
             format!("the recorder says that it lost {} events; requests and latencies are missing", crate::text::grouped(self.lost))
         });
@@ -254,7 +298,7 @@ mod tests {
     use crate::trace::testing::assert_faults;
 
     fn parser(taken: Event) -> KernelEvents {
-        KernelEvents { taken, lost: 0 }
+        KernelEvents { taken, lost: 0, stacked: Stacked::default() }
     }
 
     fn parse(line: &str) -> Result<Parsed, Fault> {
@@ -263,6 +307,25 @@ mod tests {
 
     const READ: Record =
         Record { time_ns: 543_348_165_050_000, device: 259 << 20, op: Op::Read, sector: 3_191_272, sectors: 256, latency_ns: None };
+
+    #[test]
+    fn requeues_and_remaps_are_read() {
+        let line = "x-1 [001] ..... 543348.165050: block_rq_requeue: 259,0 R () 3191272 + 256 [0]";
+        assert_eq!(parse(line), Ok(Parsed::Requeued(READ, false)));
+        assert_eq!(parse(&line.replace(" 256", "")), Ok(Parsed::Other("R events")));
+        assert_eq!(parser(Event::Queued).parse(line), Ok(Parsed::Other("R events")));
+        let mut parser = parser(Event::Queued);
+        for line in [
+            "x-1 [001] 1.5: block_bio_queue: 253,0 R 8 + 8 [x]",
+            "x-1 [001] 1.5: block_bio_remap: 259,0 R 2056 + 8 <- (253,0) 8",
+            "x-1 [001] 1.5: block_bio_queue: 259,0 R 2056 + 8 [x]",
+        ] {
+            parser.parse(line).unwrap();
+        }
+        assert!(parser.stacked().unwrap().starts_with("device 253,0 is on device 259,0, by 1 remap"), "{:?}", parser.stacked());
+        let got = "x-1 [001] 1.5: block_getrq: 259,0 R 8 + 8 [x]";
+        assert!(matches!(KernelEvents { taken: Event::Got, lost: 0, stacked: Stacked::default() }.parse(got), Ok(Parsed::Issued(_))));
+    }
 
     #[test]
     fn ftrace_trace_cmd_and_perf_say_the_same() {
@@ -313,7 +376,7 @@ mod tests {
         }
         let mut parser = parser(Event::Issued);
         assert_eq!(parser.parse("CPU:3 [LOST 1234 EVENTS]"), Ok(Parsed::Other("lines about lost events")));
-        assert!(parser.notes()[0].contains("lost 1,234 events"));
+        assert!(parser.doubts()[0].contains("lost 1,234 events"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::trace::blkparse;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::iso8601;
 use crate::trace::kernel_events::{Step, event};
+use crate::trace::stacked::Stacked;
 use crate::trace::units::{AddressUnit, Event, TimeUnit};
 use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 
@@ -26,7 +27,7 @@ pub const FORMAT: Format = Format {
     address_unit: Some(AddressUnit::Sectors),
     op_codes: false,
     layout: None,
-    events: &[Event::Issued, Event::Queued, Event::Inserted],
+    events: &[Event::Issued, Event::Queued, Event::Inserted, Event::Got],
     latency: blkparse::latency,
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |settings| Box::new(Lttng::new(settings)) },
@@ -92,11 +93,12 @@ fn time_ns(time: &str) -> Result<i128, Fault> {
 struct Lttng {
     /// The event that is taken.
     taken: Event,
+    stacked: Stacked,
 }
 
 impl Lttng {
     fn new(settings: &Settings) -> Self {
-        Self { taken: settings.event.unwrap_or(Event::Issued) }
+        Self { taken: settings.event.unwrap_or(Event::Issued), stacked: Stacked::default() }
     }
 }
 
@@ -109,10 +111,16 @@ impl Parser for Lttng {
             return Err(Fault::new(FORMAT.time_column, line, format!("an event, as in {SHAPE}")));
         };
         let (step, passed_over) = event(said.event);
-        let Some(step) = step.filter(|step| matches!(step, Step::Completed) || *step == Step::At(self.taken)) else {
+        let Some(step) = step.filter(|step| step.is_of(self.taken)) else {
             return Ok(Parsed::Other(passed_over));
         };
-        let is_completion = step == Step::Completed;
+        if step == Step::Remapped {
+            if let (Ok(upper), Ok(lower)) = (said.number("old_dev"), said.number("dev")) {
+                self.stacked.remap(upper as u32, lower as u32);
+            }
+            return Ok(Parsed::Other(passed_over));
+        }
+        let is_request = matches!(step, Step::At(_));
         let time_ns = time_ns(said.time)?;
         let (bits, sectors) = (said.number("rwbs")?, said.number("nr_sector")?);
         let (column, device) = said.value("dev")?;
@@ -126,16 +134,27 @@ impl Parser for Lttng {
         };
         if op == Op::Flush {
             let flush = Parsed::Request(Record { time_ns, device, op, sector: 0, sectors: 0, latency_ns: None });
-            return Ok(if is_completion { Parsed::Other(passed_over) } else { flush });
+            return Ok(if is_request { flush } else { Parsed::Other(passed_over) });
         }
         let is_failed =
             said.number("error").is_ok_and(|error| error > 0) || said.value("error").is_ok_and(|(_, error)| error.starts_with('-'));
-        if is_completion && (is_failed || sectors == 0) {
+        if !is_request && (is_failed && step == Step::Completed || sectors == 0) {
             return Ok(Parsed::Other(passed_over));
         }
         let (sector, sectors) = fields::extent(said.amount("sector")?, said.amount("nr_sector")?)?;
         let record = Record { time_ns, device, op, sector, sectors, latency_ns: None };
-        Ok(if is_completion { Parsed::Completed(record) } else { Parsed::Issued(record) })
+        Ok(match step {
+            Step::At(_) => {
+                self.stacked.request(&record);
+                Parsed::Issued(record)
+            }
+            Step::Completed => Parsed::Completed(record),
+            Step::Requeued | Step::Remapped => Parsed::Requeued(record, false),
+        })
+    }
+
+    fn stacked(&self) -> Option<String> {
+        self.stacked.said()
     }
 
     fn device_name(&self, device: u32) -> String {
@@ -149,7 +168,7 @@ mod tests {
     use crate::trace::testing::assert_faults;
 
     fn parse(line: &str) -> Result<Parsed, Fault> {
-        Lttng { taken: Event::Issued }.parse(line)
+        Lttng { taken: Event::Issued, stacked: Stacked::default() }.parse(line)
     }
 
     /// An event of LTTng at one time.
@@ -174,13 +193,17 @@ mod tests {
         assert_eq!(parse(&event("block_rq_issue", 0, 1025)), Ok(Parsed::Request(flush)));
         assert_eq!(parse(&event("block_rq_complete", 0, 256)), Ok(Parsed::Other("C events")));
         assert_eq!(parse(&event("block_rq_issue", 8, 0)), Ok(Parsed::Other("requests other than reads and writes")));
+        assert_eq!(parse(&event("block_rq_requeue", 8, 4)), Ok(Parsed::Requeued(record, false)));
         for (name, passed_over) in [("block_rq_insert", "I events"), ("block_plug", "other block events"), ("sched_switch", "other events")]
         {
             assert_eq!(parse(&event(name, 8, 4)), Ok(Parsed::Other(passed_over)));
         }
         let failed = event("block_rq_complete", 8, 4).replace("bytes = 4096", "error = -5");
         assert_eq!(parse(&failed), Ok(Parsed::Other("C events")));
-        assert_eq!(Lttng { taken: Event::Queued }.parse(&event("block_bio_queue", 8, 4)), Ok(Parsed::Issued(record)));
+        assert_eq!(
+            Lttng { taken: Event::Queued, stacked: Stacked::default() }.parse(&event("block_bio_queue", 8, 4)),
+            Ok(Parsed::Issued(record))
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(crate) mod columns;
 mod completions;
 mod container;
 mod delimiter;
+mod drawn;
 mod etw;
 mod faults;
 mod fields;
@@ -26,6 +27,7 @@ mod fiu;
 mod flashnet;
 mod foreign;
 mod format;
+mod forms;
 mod header;
 pub(crate) mod input;
 mod instants;
@@ -42,6 +44,7 @@ mod proposal;
 mod records;
 mod rwbs;
 mod spc;
+mod stacked;
 mod systor;
 mod tables;
 mod telling;
@@ -71,6 +74,7 @@ pub use container::Compression;
 use faults::Faults;
 pub use fields::Fault;
 pub use format::{Format, Layout, Order, Parsed, Parser, Reader, Record, Settings, Time};
+use forms::Form;
 pub use instants::CoarseTimes;
 use instants::Instants;
 pub use mapping::Columns;
@@ -156,7 +160,7 @@ trace_options! {
     unit: AddressUnit,
     /// Number or name of the only device of a trace that is played; all of them if not given.
     trace_device: DeviceName,
-    /// Event that counts as a request of a trace, for formats that record several: queued, inserted or issued (D).
+    /// Event that counts as a request of a trace, for formats that record several: queued (Q), got (G), inserted (I) or issued (D).
     event: Event,
     /// How late a line of a trace may be, in ms; later ones are errors.
     reorder_ms: u64,
@@ -204,6 +208,8 @@ struct Scan {
     unplaced: u64,
     /// What makes the latencies mean less.
     caveat: Option<String>,
+    /// That a device is on another.
+    stacked: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -234,6 +240,10 @@ pub struct Trace {
     /// The only device that is played, if one was chosen.
     device: Option<u32>,
     notes: Vec<String>,
+    /// Those of the notes that make its reading doubtful.
+    doubts: Vec<String>,
+    /// Its columns, where it has such.
+    form: Option<Form>,
     scan: Scan,
 }
 
@@ -274,7 +284,7 @@ impl Trace {
         let mut devices: Vec<(u32, DeviceScan)> = Vec::new();
         // Most requests are to the device of the one before.
         let mut slot = 0;
-        let mut bits = 0;
+        let (mut places, mut sizes) = (0, 0);
         let mut instants = Instants::default();
         while let Some(request) = self.next_checked(&mut records)? {
             let record = request.record;
@@ -297,7 +307,8 @@ impl Trace {
             device.end_sector = device.end_sector.max(record.sector + u64::from(record.sectors));
             device.first_ns = device.first_ns.min(record.time_ns);
             device.last_ns = device.last_ns.max(record.time_ns);
-            bits |= record.sector | u64::from(record.sectors);
+            places |= record.sector;
+            sizes |= u64::from(record.sectors);
         }
         for (number, device) in &mut devices {
             device.name = records.device_name(*number);
@@ -305,9 +316,10 @@ impl Trace {
         self.scan.disorder = records.disorder;
         self.scan.caveat = records.caveat();
         self.scan.unplaced = records.unplaced();
+        self.scan.stacked = records.stacked();
         self.scan.instants = instants;
         self.scan.devices = devices.into_iter().collect();
-        self.note_what_was_read(&records, bits)
+        self.note_what_was_read(&records, places, sizes)
     }
 
     /// The next request. Where the file ends within a record, what was wrong before that is told first.
@@ -321,13 +333,14 @@ impl Trace {
     }
 
     /// Says what the file holds besides the requests as they are played.
-    fn note_what_was_read(&mut self, records: &Records, bits: u64) -> Result<(), WorkloadError> {
+    fn note_what_was_read(&mut self, records: &Records, places: u64, sizes: u64) -> Result<(), WorkloadError> {
         self.notes.extend(records.input.notes());
+        self.doubt(records.input.doubts());
         let faults = records.faults.clone().unwrap_or_default();
         // Of a trace without a line that is right, what is wrong is told.
         let is_left = !self.scan.devices.is_empty();
         match self.skip_faulty.filter(|allowed| is_left && allowed.allows(faults.lines(), records.lines)) {
-            Some(allowed) => self.notes.extend(faults.note(records.lines, allowed)),
+            Some(allowed) => self.doubt(faults.note(records.lines, allowed)),
             None => {
                 let has_requests = records.has_requests();
                 let error = faults.error(records.input.path(), records.lines, has_requests, self.format.name, self.skip_faulty);
@@ -345,7 +358,15 @@ impl Trace {
             });
         }
         self.notes.extend(skipped.map(|said| format!("not played: {said}")));
-        self.notes.extend(records.notes());
+        self.doubt(records.doubts());
+        let taken_back = records.taken_back();
+        if taken_back > 0 {
+            self.notes.push(format!(
+                "{} put back to the queue and issued again (R events); each issue that was put back is left out, and a request counts once, \
+                 from its last issue on",
+                text::counted(taken_back, "request") + if taken_back == 1 { " was" } else { " were" }
+            ));
+        }
         let Disorder { late, late_ns_max, .. } = self.scan.disorder;
         if late > 0 {
             self.notes.push(format!(
@@ -354,22 +375,34 @@ impl Trace {
                 text::duration(late_ns_max.unsigned_abs())
             ));
         }
-        // A multiple of 512 sectors throughout would be a strange coincidence.
-        if self.format.address_unit.is_none() && self.settings.address_unit == AddressUnit::Sectors && bits.is_multiple_of(512) {
-            self.notes.push("every address and size is a multiple of 512, as if they were bytes; `--unit bytes` would say so".into());
-        }
+        let requests = self.scan.devices.values().map(|device| device.requests).sum();
+        self.doubt(self.form.as_ref().and_then(|form| form.like_bytes(requests, places, sizes)));
         Ok(())
+    }
+
+    /// Says what makes the reading of the trace doubtful.
+    fn doubt(&mut self, doubts: impl IntoIterator<Item = String>) {
+        for doubt in doubts {
+            self.notes.push(doubt.clone());
+            self.doubts.push(doubt);
+        }
     }
 
     /// What plays a trace in which the event that is taken does not come, as the end of a sentence.
     fn other_requests(&self, skipped: &Skipped) -> String {
         let taken = self.settings.event;
         // The event nearest to the drive is the first.
-        let others = [Event::Issued, Event::Inserted, Event::Queued].into_iter().filter(|event| Some(*event) != taken);
+        let others = [Event::Issued, Event::Inserted, Event::Got, Event::Queued].into_iter().filter(|event| Some(*event) != taken);
         let found = others.map(|event| (event, skipped.count(&format!("{event} events")))).find(|(_, count)| *count > 0);
         match found.filter(|(event, _)| self.format.events.contains(event)) {
             Some((event, 1)) => format!(". `--event {event}` takes the {event} event for a request"),
             Some((event, _)) => format!(". `--event {event}` takes the {event} events for requests"),
+            None if skipped.count("C events") > 0 => format!(
+                ". A C event says when a request was complete, and no event here says when it came, so that no option can help. A recording of \
+                 issues and completions has both: `blktrace -a issue -a complete -d DEVICE -o - | blkparse -i -`, or block:block_rq_issue and \
+                 block:block_rq_complete of {}",
+                if self.format.name == lttng::FORMAT.name { "LTTng" } else { "ftrace, trace-cmd or perf" }
+            ),
             None if skipped.count(kernel_events::NVME) > 0 => kernel_events::nvme_advice(&foreign::shell_name(&self.content.path)),
             None => String::new(),
         }
@@ -408,6 +441,8 @@ impl Trace {
                  `device` (--trace-device) chooses one",
                 text::grouped(found as u64)
             ));
+            let stacked = self.scan.stacked.take();
+            self.doubt(stacked);
         }
         let devices = self.scan.devices.values();
         self.scan.requests = devices.clone().map(|device| device.requests).sum();
@@ -602,6 +637,7 @@ impl Trace {
                 .filter(|_| self.settings.columns.as_ref().is_none_or(|columns| columns.codes.is_some())),
             devices: devices.collect(),
             notes,
+            doubts: self.doubts.clone(),
             characteristics,
             bursts,
             findings: self.coarse_times().into_iter().map(TraceFinding::from).chain(self.unplaced_appends()).collect(),

@@ -6,6 +6,7 @@
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
+use crate::trace::forms::Times;
 use crate::trace::units::{AddressUnit, TimeUnit};
 use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Time};
 
@@ -29,6 +30,7 @@ pub const FORMAT: Format = Format {
         columns: "time:100ns,_,device,op,lba:bytes,len:bytes,latency:100ns",
         ops: None,
         open_ended: false,
+        times: Some(Times { digits: Some(18), decimals: false }),
     }),
     events: &[],
     latency: |_| Some("from issue below the file system's cache to completion, as Windows logged it (ResponseTime)"),

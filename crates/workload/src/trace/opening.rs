@@ -13,11 +13,14 @@ use crate::reading::{Reading, TraceContent};
 use crate::text;
 use crate::trace::agreement::{agreement, doubts};
 use crate::trace::columns;
+use crate::trace::container::Compression;
 use crate::trace::delimiter::Delimiter;
+use crate::trace::drawn;
 use crate::trace::faults::Faults;
 use crate::trace::fields;
 use crate::trace::fio_latency;
 use crate::trace::foreign;
+use crate::trace::forms::Form;
 use crate::trace::header::{self, Preamble};
 use crate::trace::input::{self, Input, Line};
 use crate::trace::keyed;
@@ -46,6 +49,7 @@ struct Settling<'a> {
     format: &'static Format,
     origins: &'a [Origin],
     notes: Vec<String>,
+    doubts: Vec<String>,
 }
 
 impl Trace {
@@ -65,8 +69,9 @@ impl Trace {
             format,
             origins,
             notes: vec![format!("format {}, {origin}: {}", format.name, format.summary)],
+            doubts: Vec::new(),
         };
-        settling.notes.extend(unnamed_log);
+        settling.doubt(unnamed_log);
         let queue_depth = settling.queue_depth()?;
         let mut columns = settling.columns()?;
         let time_unit = settling.time_unit(columns.as_ref())?;
@@ -79,12 +84,14 @@ impl Trace {
         let time_unit = settling.header(&head, &preamble, time_unit, address_unit)?;
         let time_unit = settling.written_out(&head, &preamble, time_unit, columns.as_ref(), &ops)?;
         let timeless = columns.as_ref().is_some_and(|columns| !columns.has_times());
-        settling.notes.extend(columns.iter().flat_map(|columns| doubts(preamble.header.as_ref(), columns, time_unit)));
+        settling.doubt(columns.iter().flat_map(|columns| doubts(preamble.header.as_ref(), columns, time_unit)));
         let untimed = time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() && !timeless;
         let settings = Settings { time_unit, address_unit, ops, event, columns: columns.map(Box::new), preamble };
         let same_drive = settling.same_drive(&settings)?;
         let skip_faulty = settling.skip_faulty();
-        let notes = settling.notes;
+        let form = Form::of(format, &settings);
+        settling.doubt(form.iter().flat_map(|form| form.doubts(&head, &settings.preamble)));
+        let (notes, doubts) = (settling.notes, settling.doubts);
         let is_without_unit = |columns: &Columns| untimed || columns.lba_unit.is_none() || columns.len_unit.is_none();
         match &settings.columns {
             Some(columns) if is_without_unit(columns) => {
@@ -104,6 +111,8 @@ impl Trace {
             same_drive,
             device: None,
             notes,
+            doubts,
+            form,
             scan: Scan::default(),
         };
         trace.first_pass()?;
@@ -155,6 +164,13 @@ fn called_by_its_name(error: WorkloadError, content: &TraceContent) -> WorkloadE
 impl Settling<'_> {
     fn fault(&self, message: String) -> WorkloadError {
         WorkloadError::Option { path: self.path.clone(), message }
+    }
+
+    fn doubt(&mut self, doubts: impl IntoIterator<Item = String>) {
+        for doubt in doubts {
+            self.notes.push(doubt.clone());
+            self.doubts.push(doubt);
+        }
     }
 
     fn queue_depth(&mut self) -> Result<Option<u32>, WorkloadError> {
@@ -352,7 +368,7 @@ impl Settling<'_> {
         let header = preamble.header.as_ref();
         let agreement = agreement(header, format.name, &layout, &columns);
         if let Some(assumed) = agreement.assumed() {
-            self.notes.push(format!("its header line leaves open what {} takes for granted: {assumed}", format.name));
+            self.doubt([format!("its header line leaves open what {} takes for granted: {assumed}", format.name)]);
         }
         let Some(contradictions) = agreement.contradictions() else {
             let said = agreement.time_unit.filter(|_| time_unit.is_none());
@@ -360,7 +376,7 @@ impl Settling<'_> {
             return Ok(time_unit.or(said));
         };
         if is_given(|options| options.format.is_some()) {
-            self.notes.push(format!("its header line contradicts the format {}, which was given: {contradictions}", format.name));
+            self.doubt([format!("its header line contradicts the format {}, which was given: {contradictions}", format.name)]);
             return Ok(time_unit);
         }
         let given = time_unit.filter(|_| format.time == Time::Given);
@@ -536,24 +552,44 @@ fn refusal(content: &TraceContent, head: FirstLines) -> Result<WorkloadError, Wo
     if let Some((what, remedy)) = known {
         return Ok(WorkloadError::Foreign { path: head.path, what, remedy });
     }
+    if let Some((what, remedy)) = drawn::table(&head.lines, &foreign::shell_name(&content.path)) {
+        return Ok(WorkloadError::Foreign { path: head.path, what, remedy });
+    }
     if let Some((at, what, why)) = tables::without_requests(&head.lines) {
         let line = format!("line {}, {}", head.numbers[at], text::quoted(head.lines[at].trim()));
         return Ok(WorkloadError::WithoutRequests { path: head.path, line, what, why });
     }
-    Ok(match keyed::log(&head.lines, &foreign::shell_name(&content.path)) {
-        Some((what, remedy)) => WorkloadError::Foreign { path: head.path, what, remedy },
-        None => unknown_format(&head),
-    })
+    if keyed::is_log(&head.lines) {
+        let text = keyed_text(content)?;
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let (what, remedy) = keyed::log(&lines, &shell_file(content)?, text.len() + 1 >= keyed::LOOKED_AT);
+        return Ok(WorkloadError::Foreign { path: head.path, what, remedy });
+    }
+    Ok(unknown_format(&head))
+}
+
+/// The text of a file whose values have keys, as far as it is looked at.
+fn keyed_text(content: &TraceContent) -> Result<String, WorkloadError> {
+    let head = Input::open(content)?.into_head(keyed::LOOKED_AT)?;
+    Ok(String::from_utf8(head).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// A file as a shell gets at what is in it.
+fn shell_file(content: &TraceContent) -> Result<keyed::ShellFile, WorkloadError> {
+    let name = foreign::shell_name(&content.path);
+    let input = Input::open(content)?;
+    let packed = input.content();
+    let unpacked = match packed.compression() {
+        _ if packed.member().is_some() => Some(format!("tar -xOf {name}")),
+        Compression::None => None,
+        compression => Some(format!("{} -dc < {name}", compression.name())),
+    };
+    Ok(keyed::ShellFile { name, unpacked })
 }
 
 /// What a JSON text is, and what can be done with it.
 fn json(content: &TraceContent) -> Result<(&'static str, String), WorkloadError> {
-    let mut head = Input::open(content)?.into_head(keyed::LOOKED_AT)?;
-    // It may end within a letter.
-    if let Err(error) = std::str::from_utf8(&head) {
-        head.truncate(error.valid_up_to());
-    }
-    Ok(keyed::json(&String::from_utf8_lossy(&head), &foreign::shell_name(&content.path)))
+    Ok(keyed::json(&keyed_text(content)?, &shell_file(content)?))
 }
 
 /// What says which kind of file a text is: its first line, or of XML all that was read.

@@ -601,7 +601,8 @@ fn reads(head: &Head<'_>, mapping: &str, ops: &Ops) -> Result<(), Option<(u64, F
     if faulty * 2 < head.lines.len() { Ok(()) } else { Err(first) }
 }
 
-fn number(field: &str) -> Option<u64> {
+/// The amount that a field has.
+pub(super) fn number(field: &str) -> Option<u64> {
     match field.strip_prefix("0x").or_else(|| field.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => fields::unsigned(field, NOWHERE).ok().or_else(|| fields::own_bytes(field).map(|(bytes, _)| bytes)),
@@ -702,7 +703,7 @@ fn plausible_address_unit<'a>(mut amounts: impl Iterator<Item = &'a str>) -> Add
 }
 
 /// Times since 1970, or since the first second of 1601 where Windows counts, have so many digits; others are most often in us.
-fn plausible_time_unit<'a>(mut times: impl Iterator<Item = &'a str>) -> TimeUnit {
+pub(super) fn plausible_time_unit<'a>(mut times: impl Iterator<Item = &'a str>) -> TimeUnit {
     let first = times.next().unwrap_or_default();
     // Dates of a form that is not known.
     if first.contains(['/', ':']) {

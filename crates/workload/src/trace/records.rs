@@ -264,6 +264,11 @@ impl Records {
                     self.completions.placed(&record);
                     Ok(None)
                 }
+                Ok(Parsed::Requeued(record, appends)) => {
+                    self.skipped.add("R events");
+                    self.completions.requeued(&record, appends);
+                    Ok(None)
+                }
                 Ok(Parsed::Ignored(place)) => {
                     self.skipped.add_code(place);
                     Ok(None)
@@ -339,12 +344,17 @@ impl Records {
         }
     }
 
-    /// What is to be said of what was read.
-    pub(super) fn notes(&self) -> Vec<String> {
+    /// What is doubtful about what was read.
+    pub(super) fn doubts(&self) -> Vec<String> {
         match &self.reader {
-            Units::Lines(parser) => parser.notes(),
+            Units::Lines(parser) => parser.doubts(),
             Units::Records { .. } => Vec::new(),
         }
+    }
+
+    /// That a device of the trace is on another.
+    pub(super) fn stacked(&self) -> Option<String> {
+        if let Units::Lines(parser) = &self.reader { parser.stacked() } else { None }
     }
 
     /// What makes the latencies that were read mean less.
@@ -430,6 +440,11 @@ impl Records {
     /// How many zone appends had no completion that says where they went.
     pub(super) fn unplaced(&self) -> u64 {
         self.completions.unplaced()
+    }
+
+    /// How many requests were issued again after they had been put back.
+    pub(super) fn taken_back(&self) -> u64 {
+        self.completions.taken_back()
     }
 
     /// Where the times stand.

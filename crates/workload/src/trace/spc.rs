@@ -24,7 +24,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Seconds),
     address_unit: Some(AddressUnit::Sectors),
     op_codes: false,
-    layout: Some(Layout { names: &NAMES, columns: "device,lba:sectors,len:bytes,op,time:s", ops: None, open_ended: true }),
+    layout: Some(Layout { names: &NAMES, columns: "device,lba:sectors,len:bytes,op,time:s", ops: None, open_ended: true, times: None }),
     events: &[],
     latency: |_| None,
     order: Order::Time,

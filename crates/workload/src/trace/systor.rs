@@ -6,6 +6,7 @@
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
+use crate::trace::forms::Times;
 use crate::trace::units::{AddressUnit, TimeUnit};
 use crate::trace::{Format, Layout, Order, Parsed, Parser, Reader, Record, Time};
 
@@ -24,7 +25,13 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Seconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
-    layout: Some(Layout { names: &NAMES, columns: "time:s,latency:s,op,device,lba:bytes,len:bytes", ops: None, open_ended: false }),
+    layout: Some(Layout {
+        names: &NAMES,
+        columns: "time:s,latency:s,op,device,lba:bytes,len:bytes",
+        ops: None,
+        open_ended: false,
+        times: Some(Times { digits: Some(10), decimals: true }),
+    }),
     events: &[],
     latency: |_| Some("from request to response at the storage array, over its network (Response)"),
     order: Order::RoughlyTime,

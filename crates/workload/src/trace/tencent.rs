@@ -6,6 +6,7 @@
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
+use crate::trace::forms::Times;
 use crate::trace::units::{AddressUnit, TimeUnit};
 use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Time};
 
@@ -29,6 +30,7 @@ pub const FORMAT: Format = Format {
         columns: "time:s,lba:sectors,len:sectors,op,device",
         ops: Some("write=1,read=0"),
         open_ended: false,
+        times: Some(Times { digits: Some(10), decimals: false }),
     }),
     events: &[],
     latency: |_| None,

@@ -139,16 +139,20 @@ pub enum Event {
     /// Issued: handed to the driver of the device.
     #[serde(rename = "D")]
     Issued,
+    /// Got: the block layer got a structure for the request, before it was scheduled.
+    #[serde(rename = "G")]
+    Got,
 }
 
 impl Event {
-    /// How it is written: `Q`, `I` or `D`.
+    /// How it is written: `Q`, `I`, `D` or `G`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Queued => "Q",
             Self::Inserted => "I",
             Self::Issued => "D",
+            Self::Got => "G",
         }
     }
 }

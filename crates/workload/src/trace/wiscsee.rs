@@ -24,7 +24,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Seconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
-    layout: Some(Layout { names: &NAMES, columns: "_,_,op,lba:bytes,len:bytes,time:s,_,_", ops: None, open_ended: false }),
+    layout: Some(Layout { names: &NAMES, columns: "_,_,op,lba:bytes,len:bytes,time:s,_,_", ops: None, open_ended: false, times: None }),
     events: &[],
     latency: |_| Some("from issue to the driver to completion (D to C)"),
     order: Order::Time,
