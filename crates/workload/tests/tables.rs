@@ -391,3 +391,27 @@ fn names_of_lines_have_no_name() {
         assert_eq!(play(&folder.file("t", text), &by_names).unwrap(), expected, "{text}");
     }
 }
+
+#[test]
+fn commas_and_points_are_one_thing_in_all_columns() {
+    let folder = Folder::new("marks");
+    let expected = [read(0, 12_152, 16), write(480 * US, 7_680, 8)];
+    for text in [
+        // Decimal commas, with a fraction that is none.
+        "time_ms;op;lba_sectors;sectors\n2,5000;R;12152,000;16,000\n2,9800;W;7680,000;8,000\n",
+        "\u{feff}time_ms;op;offset_kb;size_kb\r\n2,500;R;6076,000;8,000\r\n2,980;W;3840,000;4,000\r\n",
+        // Points between thousands.
+        "time_us;op;offset_bytes;size_bytes\n2.500;R;6.221.824;8.192\n2.980;W;3.932.160;4.096\n",
+        "time_us;op;offset_bytes;size_bytes\n2.500,0;R;6221824;8192\n2.980,0;W;3932160;4096\n",
+    ] {
+        let (arrivals, refused) = by_proposal(&folder, text);
+        assert_eq!(arrivals, expected, "{text} {refused}");
+    }
+    // Where nothing tells, it is always said.
+    let text = "time_us;op;lba_sectors;size_sectors\n2.500;R;12152;16\n2.980;W;7680;8\n";
+    let path = folder.file("t", text);
+    let typed = by("time:us,op,lba:sectors,len:sectors");
+    let notes = Trace::open(&path, &typed).unwrap().notes().join("; ");
+    assert!(notes.contains("2 of its times and latencies have a point and three digits behind it, as 1.234 has"), "{notes}");
+    assert!(notes.contains(r"sed -E 's/([0-9])\.([0-9]{3})/\1\2/g' takes it out"), "{notes}");
+}

@@ -241,6 +241,8 @@ pub struct Preamble {
     /// How many lines it has that are not blank.
     pub(super) lines: usize,
     pub(super) header: Option<Header>,
+    /// The first lines behind it, which tell what is common to all.
+    pub(super) behind: Vec<String>,
 }
 
 impl Preamble {
@@ -248,7 +250,8 @@ impl Preamble {
     pub(super) fn of(lines: &[String], wanted: &[&str]) -> Self {
         let header = header(lines, wanted);
         let remarks = lines.iter().take_while(|line| is_remark(line)).count();
-        Self { lines: header.as_ref().map_or(remarks, |header| header.at + 1), header }
+        let before = header.as_ref().map_or(remarks, |header| header.at + 1);
+        Self { lines: before, header, behind: lines[before.min(lines.len())..].to_vec() }
     }
 
     /// What a line is that a format could not read: a part of this, the header line once more, or faulty.
@@ -746,8 +749,10 @@ mod tests {
             }
         }
         // What stands before a request names nothing of it.
-        assert_eq!(preamble(&format!("{ROWS}\n{NAMES}\n{ROWS}"), &[]), Preamble::default());
-        assert_eq!(preamble("# a\n# b\n1,2,3", &[]), Preamble { lines: 2, header: None });
+        let none = preamble(&format!("{ROWS}\n{NAMES}\n{ROWS}"), &[]);
+        assert_eq!((none.lines, none.header), (0, None));
+        let behind = vec!["1,2,3".to_owned()];
+        assert_eq!(preamble("# a\n# b\n1,2,3", &[]), Preamble { lines: 2, header: None, behind });
         assert_eq!(preamble("1 a,2 b\n1,2", &["2 B", "1 a"]).header.unwrap().titles, ["1 a", "2 b"]);
         let words = preamble("STARTs ENDs TYPE (x) DEV\n1 2 R 8,16", &[]).header.unwrap();
         assert_eq!((words.titles.len(), words.delimiter), (4, Some(Delimiter::WhiteSpace)));

@@ -12,6 +12,7 @@ use crate::trace::fields;
 use crate::trace::header::{self, Is, Name, Preamble, Unit};
 use crate::trace::iso8601;
 use crate::trace::mapping::{Columns, EXAMPLE, KEEP, Keep, NLB, Role};
+use crate::trace::marks::Evidence;
 use crate::trace::opening::FirstLines;
 use crate::trace::telling;
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
@@ -31,6 +32,28 @@ pub(super) struct Head<'a> {
     titles: Option<&'a [String]>,
     pub(super) names: Vec<Name>,
     pub(super) rows: Vec<Vec<String>>,
+}
+
+/// Writes the numbers in columns that are called so with a point and without marks between thousands.
+fn without_marks(rows: &mut [Vec<String>], names: &[Name], delimiter: Delimiter) {
+    let is_whole = |name: &Name| match name.is {
+        Is::Role(Role::Lba | Role::Len | Role::Last | Role::End) => Some(true),
+        Is::Role(Role::Time | Role::Delta | Role::Done | Role::Latency) | Is::SomeTime => Some(false),
+        _ => None,
+    };
+    let numbers: Vec<(usize, bool)> = names.iter().enumerate().filter_map(|(index, name)| Some((index, is_whole(name)?))).collect();
+    let mut evidence = Evidence::default();
+    for row in rows.iter() {
+        numbers.iter().for_each(|(index, is_whole)| evidence.add(&row[*index], *is_whole));
+    }
+    let marks = evidence.marks(columns::usual_comma(delimiter));
+    for row in rows.iter_mut() {
+        for (index, is_whole) in &numbers {
+            if let Some(plain) = marks.plain(&row[*index], *is_whole).map(std::borrow::Cow::into_owned) {
+                row[*index] = plain;
+            }
+        }
+    }
 }
 
 impl<'a> Head<'a> {
@@ -59,7 +82,9 @@ impl<'a> Head<'a> {
         // Names of other columns than those of the lines name nothing.
         let titles = header.filter(|header| header.delimiter.is_some() || header.titles.len() >= width).map(|header| &header.titles[..]);
         let name = |index: usize| header::read(titles.map_or("", |titles| titles[index].as_str()));
-        (!rows.is_empty()).then(|| Self { lines, preamble, names: (0..width).map(name).collect(), titles, rows })
+        let names: Vec<Name> = (0..width).map(name).collect();
+        without_marks(&mut rows, &names, delimiter);
+        (!rows.is_empty()).then_some(Self { lines, preamble, names, titles, rows })
     }
 
     pub(super) fn column(&self, index: usize) -> impl Iterator<Item = &str> + Clone {
@@ -771,7 +796,7 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
             assumed.push(format!("{} is its time", head.said(index)));
         }
         if !at.is_empty() {
-            roles.push((Role::Time, at));
+            roles.insert(0, (Role::Time, at));
         }
     }
     roles
