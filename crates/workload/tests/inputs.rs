@@ -65,7 +65,8 @@ fn linux_letters_are_understood_wherever_an_operation_stands() {
                 0.003002000 8192 8 WFSM\n0.003502000 0 0 FF\n0.003502000 0 0 FWS\n0.003502000 0 8 N\n";
     let path = folder.file("t", text);
     let asked = message(play(&path, &none()), &folder);
-    assert!(asked.contains("--columns time:s,lba:sectors,len:sectors,op reads it, if its times are in s"), "{asked}");
+    let roles = "column 1 is its time, column 2 is its address and column 3 is its size";
+    assert!(asked.contains(&format!("--columns time:s,lba:sectors,len:sectors,op reads it, if {roles}, its times are in s")), "{asked}");
     let said = columns("time:s,lba:sectors,len:sectors,op", None);
     let played = play(&path, &said).unwrap();
     assert_eq!((played.len(), played[5]), (6, write(3 * MS, 8192, 8)));

@@ -291,3 +291,127 @@ proptest! {
         prop_assert_eq!(read(&text)?, read(&format!("{names}\n{}\n", plain.join("\n")))?, "{}", text);
     }
 }
+
+/// The requests of a table by what its refusal proposes first.
+fn proposes(folder: &Folder, text: &str, typed: &str, expected: &[Arrival]) -> String {
+    let (arrivals, refused) = by_proposal(folder, text);
+    assert_eq!(proposed(&refused).as_deref(), Some(typed), "{text}");
+    assert_eq!(arrivals, expected, "{typed}: {text}");
+    refused
+}
+
+#[test]
+fn ends_and_durations_are_no_arrivals() {
+    let folder = Folder::new("ends");
+    let expected = [took(90 * US, read(0, 2048, 8)), took(200 * US, write(480 * US, 4096, 16))];
+    for (end, duration, assumed) in [
+        ("end_us", "dur_us", false),
+        ("done_us", "elapsed_us", true),
+        ("finished_us", "took_us", false),
+        ("end_us", "rtt_us", false),
+        ("complete_us", "io_time_us", true),
+        ("end_time_us", "total_us", true),
+        ("t_complete_us", "clat_us", false),
+        ("completed_us", "q2c_us", false),
+    ] {
+        let tables = [
+            (
+                format!("{end},rw,offset_bytes,size_bytes,{duration}\n2590,R,1048576,4096,90\n3180,W,2097152,8192,200\n"),
+                "done:us,op,lba:bytes,len:bytes,latency:us",
+            ),
+            (
+                format!("rw,offset_bytes,size_bytes,{duration},{end}\nR,1048576,4096,90,2590\nW,2097152,8192,200,3180\n"),
+                "op,lba:bytes,len:bytes,latency:us,done:us",
+            ),
+        ];
+        for (text, typed) in tables {
+            let refused = proposes(&folder, &text, typed, &expected);
+            assert!(refused.contains(&format!("`{end}` is when requests were complete")), "{refused}");
+            assert_eq!(refused.contains(&format!("`{duration}` is how long they took")), assumed, "{refused}");
+        }
+    }
+    // Of several durations, none is asked for where there are arrivals, and with ends only, which it is is asked.
+    let text = "ts_us,q2c_us,d2c_us,rw,offset_bytes,size_bytes\n0,90,80,R,1048576,4096\n480,91,81,W,2097152,8192\n";
+    let refused = message(play(&folder.file("t", text), &none()), &folder);
+    assert_eq!(proposed(&refused).as_deref(), Some("time:us,_,_,op,lba:bytes,len:bytes"), "{refused}");
+    let text = "end_us,rw,offset_bytes,size_bytes,q2c_us,d2c_us\n90,R,1048576,4096,90,80\n480,W,2097152,8192,91,81\n";
+    let refused = message(play(&folder.file("t", text), &none()), &folder);
+    assert!(refused.contains("`q2c_us` (column 5) and `d2c_us` (column 6) could each be its latency"), "{refused}");
+}
+
+#[test]
+fn what_columns_without_names_are_is_assumed_aloud_or_asked() {
+    let folder = Folder::new("nameless");
+    let lines = |line: &dyn Fn(u64) -> String| (0..12).map(line).collect::<String>();
+    // Lines that count, and one size for all.
+    let counted = lines(&|at| format!("{at},{},R,{},4096\n", at * 130 + at % 3, (at * 7 % 12 + 1) * 1_048_576));
+    let expected: Vec<Arrival> = (0..12).map(|at| read((at * 130 + at % 3) * US, (at * 7 % 12 + 1) * 2048, 8)).collect();
+    let refused = proposes(&folder, &counted, "_,time:us,op,lba:bytes,len:bytes", &expected);
+    assert!(refused.contains("if column 2 is its time, column 4 is its address and column 5 is its size"), "{refused}");
+    // Addresses below the sizes.
+    let low = lines(&|at| format!("{},R,{},4096\n", at * 130 + at % 3, at * 7 % 12 * 8 + 8));
+    let expected: Vec<Arrival> = (0..12).map(|at| read((at * 130 + at % 3) * US, at * 7 % 12 * 8 + 8, 8)).collect();
+    let refused = proposes(&folder, &low, "time:us,op,lba:sectors,len:bytes", &expected);
+    assert!(refused.contains("if column 1 is its time, column 3 is its address and column 4 is its size"), "{refused}");
+    // Where times and addresses grow, either could be the other.
+    let grows = lines(&|at| format!("W,{},4096,{}\n", at * 4096, at * 130 + at % 3));
+    let refused = message(play(&folder.file("t", grows), &none()), &folder);
+    for way in ["--columns op,lba:bytes,len:bytes,time:us reads it", "--columns op,time:us,len:bytes,lba:sectors reads it"] {
+        assert!(refused.contains(way), "{way}: {refused}");
+    }
+    assert!(refused.contains("if column 4 is its time, column 2 is its address and column 3 is its size"), "{refused}");
+    // A fraction is a time, and not an address.
+    let fraction = lines(&|at| format!("W,{},4096,{}.5\n", at * 4096, at * 130));
+    let expected: Vec<Arrival> = (0..12).map(|at| write(at * 130 * MS * 1000, at * 8, 8)).collect();
+    proposes(&folder, &fraction, "op,lba:bytes,len:bytes,time:s", &expected);
+}
+
+#[test]
+fn names_of_lines_have_no_name() {
+    let folder = Folder::new("rownames");
+    let expected = [read(0, 10_352, 8), write(480 * US, 14_416, 128), read(487 * US, 7_880, 32)];
+    for (text, typed) in [
+        (
+            "\"time_s\";\"op\";\"lba\";\"sectors\"\n\"1\";0,0025;\"R\";10352;8\n\"2\";0,00298;\"W\";14416;128\n\"3\";0,002987;\"R\";7880;32\n",
+            "s",
+        ),
+        (
+            "\"time_s\" \"op\" \"lba\" \"sectors\"\n\"1\" 0.0025 \"R\" 10352 8\n\"2\" 0.00298 \"W\" 14416 128\n\"3\" 0.002987 \"R\" 7880 32\n",
+            "s",
+        ),
+        (
+            "    time_us op    lba  sectors\n0    2500.0  R  10352        8\n1    2980.0  W  14416      128\n2    2987.0  R   7880       32\n",
+            "us",
+        ),
+        ("time_us op lba sectors\n7 2500 R 10352 8\n8 2980 W 14416 128\n9 2987 R 7880 32\n", "us"),
+    ] {
+        proposes(&folder, text, &format!("_,time:{typed},op,lba:sectors,len:sectors"), &expected);
+        // Names of columns are those of the columns behind.
+        let by_names = by(&format!("time=time_{typed}:{typed},op=op,lba=lba:sectors,len=sectors:sectors"));
+        assert_eq!(play(&folder.file("t", text), &by_names).unwrap(), expected, "{text}");
+    }
+}
+
+#[test]
+fn commas_and_points_are_one_thing_in_all_columns() {
+    let folder = Folder::new("marks");
+    let expected = [read(0, 12_152, 16), write(480 * US, 7_680, 8)];
+    for text in [
+        // Decimal commas, with a fraction that is none.
+        "time_ms;op;lba_sectors;sectors\n2,5000;R;12152,000;16,000\n2,9800;W;7680,000;8,000\n",
+        "\u{feff}time_ms;op;offset_kb;size_kb\r\n2,500;R;6076,000;8,000\r\n2,980;W;3840,000;4,000\r\n",
+        // Points between thousands.
+        "time_us;op;offset_bytes;size_bytes\n2.500;R;6.221.824;8.192\n2.980;W;3.932.160;4.096\n",
+        "time_us;op;offset_bytes;size_bytes\n2.500,0;R;6221824;8192\n2.980,0;W;3932160;4096\n",
+    ] {
+        let (arrivals, refused) = by_proposal(&folder, text);
+        assert_eq!(arrivals, expected, "{text} {refused}");
+    }
+    // Where nothing tells, it is always said.
+    let text = "time_us;op;lba_sectors;size_sectors\n2.500;R;12152;16\n2.980;W;7680;8\n";
+    let path = folder.file("t", text);
+    let typed = by("time:us,op,lba:sectors,len:sectors");
+    let notes = Trace::open(&path, &typed).unwrap().notes().join("; ");
+    assert!(notes.contains("2 of its times and latencies have a point and three digits behind it, as 1.234 has"), "{notes}");
+    assert!(notes.contains(r"sed -E 's/([0-9])\.([0-9]{3})/\1\2/g' takes it out"), "{notes}");
+}

@@ -67,6 +67,9 @@ pub(super) fn agreement(header: Option<&Header>, format: &'static str, layout: &
         match (columns.role_at(index), said.name.is) {
             (Some(role), Is::Role(named)) if named != role => found.misplace(said.misplaced()),
             (Some(_), Is::Other) => found.misplace(said.misplaced()),
+            (Some(role), Is::SomeTime) if said.name.unit.is_some() && role != Role::Latency && !Role::WHEN.contains(&role) => {
+                found.misplace(said.misplaced())
+            }
             (Some(role), _) => said.hold(role, columns, &mut found),
             // What a format leaves out changes nothing where it has times and sizes.
             (None, Is::Role(Role::Latency | Role::Delta | Role::Done | Role::Last)) => {}
@@ -79,7 +82,8 @@ pub(super) fn agreement(header: Option<&Header>, format: &'static str, layout: &
 
 /// What a header line says of units otherwise than a mapping that was given, a note for each.
 pub(super) fn doubts(header: Option<&Header>, columns: &Columns, time_unit: Option<TimeUnit>) -> Vec<String> {
-    let Some(Header { titles, .. }) = header else { return Vec::new() };
+    // Where other lines have another number of fields, its names are not known to be of the columns in their places.
+    let Some(Header { titles, delimiter: Some(_), .. }) = header else { return Vec::new() };
     let doubt = |role: Role| {
         let index = columns.place_under(role, titles)?;
         let title = titles.get(index)?;
@@ -151,7 +155,7 @@ impl Said<'_> {
         if is_same(self.title, own) {
             return;
         }
-        if name.is == Is::Unknown && name.unit.is_none() {
+        if name.is == Is::SomeTime || name.is == Is::Unknown && name.unit.is_none() {
             found.assumed.push(format!("{title} is its {}", role.name()));
         }
         if role == Role::Op && name.read_code.is_none() && columns.codes.is_some() {

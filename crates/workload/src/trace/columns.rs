@@ -13,6 +13,7 @@ use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::header::{self, Header};
 use crate::trace::iso8601;
 use crate::trace::mapping::{Columns, KEEP, Keep, NLB, Place, ROLES, Role};
+use crate::trace::marks::{Evidence, Mark, Marks};
 use crate::trace::rwbs::{self, Rwbs};
 use crate::trace::units::{AddressUnit, Code, TimeUnit};
 use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
@@ -114,9 +115,12 @@ pub(super) struct Delimited {
     /// Requests whose size is counted in sectors, and those whose size would be whole pages if it were counted otherwise.
     sizes: u64,
     off_by_one: u64,
-    /// Times and latencies with a comma, and those of them whose comma could as well group thousands.
-    commas: u64,
-    like_thousands: u64,
+    /// What commas and points are, and the first lines, which tell it.
+    marks: Marks,
+    first: Vec<String>,
+    /// Times and latencies with a comma, and with a point, and those of them in which it could as well group thousands.
+    commas: Likeness,
+    points: Likeness,
     /// Whether a column has not been found by its name.
     is_lost: bool,
 }
@@ -140,8 +144,10 @@ impl Delimited {
             within_sectors: 0,
             sizes: 0,
             off_by_one: 0,
-            commas: 0,
-            like_thousands: 0,
+            marks: Marks::default(),
+            first: settings.preamble.behind.clone(),
+            commas: Likeness::default(),
+            points: Likeness::default(),
             is_lost: false,
         }
     }
@@ -173,7 +179,39 @@ impl Delimited {
         self.width = self.header.as_ref().filter(is_sure).map(|header| header.titles.len());
         self.splitter = Some(Splitter::new(known.unwrap_or_else(own)));
         (self.at, self.uses) = (at, uses);
+        self.marks = self.marks_of_text();
         Ok(())
+    }
+
+    /// What the commas and points of the first lines are.
+    fn marks_of_text(&self) -> Marks {
+        const NUMBERS: [(Role, bool); 8] = [
+            (Role::Time, false),
+            (Role::Delta, false),
+            (Role::Done, false),
+            (Role::Latency, false),
+            (Role::Lba, true),
+            (Role::Len, true),
+            (Role::Last, true),
+            (Role::End, true),
+        ];
+        let delimiter = self.splitter.as_ref().map_or(Delimiter::WhiteSpace, |splitter| splitter.delimiter);
+        let mut evidence = Evidence::default();
+        for line in self.first.iter().filter(|line| !line.starts_with('#')) {
+            let fields = delimiter.fields(line);
+            for (role, is_whole) in NUMBERS {
+                if let Some(field) = self.at[role as usize].and_then(|index| fields.get(index)) {
+                    evidence.add(field, is_whole);
+                }
+            }
+        }
+        evidence.marks(usual_comma(delimiter))
+    }
+
+    /// A number without marks between its thousands.
+    #[inline]
+    fn number<'a>(&self, field: &'a str, column: Column) -> Result<Cow<'a, str>, Fault> {
+        self.marks.plain(field, false).ok_or_else(|| Fault::new(column, field, self.marks.expected()))
     }
 
     fn column(&self, role: Role) -> Column {
@@ -259,7 +297,7 @@ impl Delimited {
             None => Ok(0),
             Some(Role::Delta) => Ok(self.elapsed_ns),
             Some(role) => {
-                let field = self.time_field(line, words[role as usize], self.at[role as usize].unwrap_or(0));
+                let field = self.time_field(line, words[role as usize], self.at[role as usize].unwrap_or(0), self.column(role))?;
                 let time_ns = fields::time_ns(&field, self.time_unit, self.column(role))?;
                 if role == Role::Time {
                     return Ok(time_ns);
@@ -267,7 +305,8 @@ impl Delimited {
                 // It came before it was complete.
                 let latency = words[Role::Latency as usize];
                 let unit = self.columns.as_ref().and_then(|columns| columns.latency_unit).unwrap_or(TimeUnit::Nanoseconds);
-                Ok(time_ns - i128::from(fields::latency_ns(&line.number(latency), unit, self.column(Role::Latency))?))
+                Ok(time_ns
+                    - i128::from(fields::latency_ns(&self.number(latency, self.column(Role::Latency))?, unit, self.column(Role::Latency))?))
             }
         }
     }
@@ -278,7 +317,7 @@ impl Delimited {
         let Some(index) = self.at[Role::Delta as usize] else { return Ok(()) };
         let column = self.column(Role::Delta);
         let Some(field) = line.delimiter.split(line.text).nth(index) else { return Ok(()) };
-        self.elapsed_ns += fields::time_ns(&line.number(field), self.time_unit, column)?;
+        self.elapsed_ns += fields::time_ns(&self.number(field, column)?, self.time_unit, column)?;
         Ok(())
     }
 
@@ -292,8 +331,8 @@ impl Delimited {
     #[inline]
     fn amounts<'a>(&self, words: &Words<'a>) -> Result<(Amount<'a>, Amount<'a>), Fault> {
         let (lba_unit, len_unit) = self.columns.as_ref().map_or((None, None), |columns| (columns.lba_unit, columns.len_unit));
-        let lba = amount(words[Role::Lba as usize], lba_unit, self.column(Role::Lba))?;
-        let mut len = amount(words[self.how_long as usize], len_unit, self.column(self.how_long))?;
+        let lba = amount(words[Role::Lba as usize], lba_unit, self.column(Role::Lba), &self.marks)?;
+        let mut len = amount(words[self.how_long as usize], len_unit, self.column(self.how_long), &self.marks)?;
         if self.how_long != Role::Len {
             return Ok((lba, lba.up_to(len, self.how_long == Role::Last)?));
         }
@@ -316,21 +355,22 @@ impl Delimited {
     }
 
     #[inline]
-    fn latency_ns(&self, line: &Plain<'_>, words: &Words<'_>) -> Result<Option<Ns>, Fault> {
+    fn latency_ns(&self, words: &Words<'_>) -> Result<Option<Ns>, Fault> {
         let latency = words[Role::Latency as usize];
         let unit = self.columns.as_ref().and_then(|columns| columns.latency_unit).filter(|_| !latency.is_empty());
-        unit.map(|unit| fields::latency_ns(&line.number(latency), unit, self.column(Role::Latency))).transpose()
+        let column = self.column(Role::Latency);
+        unit.map(|unit| fields::latency_ns(&self.number(latency, column)?, unit, column)).transpose()
     }
 
     /// The field with the time. A date may stand in a column of its own before it.
-    fn time_field<'a>(&self, line: &Plain<'a>, field: &'a str, index: usize) -> Cow<'a, str> {
-        match self.time_unit {
+    fn time_field<'a>(&self, line: &Plain<'a>, field: &'a str, index: usize, column: Column) -> Result<Cow<'a, str>, Fault> {
+        Ok(match self.time_unit {
             _ if self.is_date_alone(field) => {
                 line.delimiter.split(line.text).nth(index + 1).map_or(field.into(), |time| format!("{field} {time}").into())
             }
             TimeUnit::Iso8601 | TimeUnit::MonthFirst | TimeUnit::DayFirst | TimeUnit::Clock => field.into(),
-            _ => line.number(field),
-        }
+            _ => self.number(field, column)?,
+        })
     }
 
     /// Whether a field has the date of times that are written out, without the time.
@@ -369,15 +409,10 @@ impl Delimited {
             }
             fields::extent(lba, len).map_err(|fault| self.may_be_nlb(fault, len))?
         };
-        let latency_ns = self.latency_ns(line, &words)?;
-        if !line.groups_thousands {
-            for number in [Role::Time, Role::Delta, Role::Done, Role::Latency].map(|role| words[role as usize]) {
-                if let Some((whole, rest)) = number.split_once(',') {
-                    self.commas += 1;
-                    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-                    self.like_thousands += u64::from(digits == 3 && whole.len() <= 3 && !whole.starts_with('0'));
-                }
-            }
+        let latency_ns = self.latency_ns(&words)?;
+        for role in [Role::Time, Role::Delta, Role::Done, Role::Latency] {
+            self.commas.add(words[role as usize], ',');
+            self.points.add(words[role as usize], '.');
         }
         let device = if self.at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
         let record = Record { time_ns, device, op, sector, sectors, latency_ns };
@@ -404,7 +439,7 @@ impl Delimited {
             self.amounts(&words).and_then(|(lba, len)| fields::extent(lba, len).map_err(|fault| self.may_be_nlb(fault, len))).err()
         };
         let (time, latency) =
-            (self.time_ns(line, &words).err(), self.latency_ns(line, &words).err().filter(|fault| fault.column != first.column));
+            (self.time_ns(line, &words).err(), self.latency_ns(&words).err().filter(|fault| fault.column != first.column));
         let found: Vec<Fault> = [op.err(), time, flush.err(), extent, latency].into_iter().flatten().collect();
         if found.is_empty() { vec![first] } else { found }
     }
@@ -414,16 +449,50 @@ impl Delimited {
 struct Plain<'a> {
     text: &'a str,
     delimiter: Delimiter,
-    /// Whether a comma in a number can only group thousands, as fields that have one are quoted.
-    groups_thousands: bool,
 }
 
-impl Plain<'_> {
-    /// A number without commas between its thousands.
+/// What a comma is where no number tells: fields that have one are quoted between commas, and it groups thousands.
+pub(super) fn usual_comma(delimiter: Delimiter) -> Mark {
+    if delimiter == Delimiter::Letter(',') { Mark::Groups } else { Mark::Fraction }
+}
+
+/// How many numbers have a mark, and in how many of them it could group thousands.
+#[derive(Debug, Default)]
+struct Likeness {
+    all: u64,
+    like_thousands: u64,
+}
+
+impl Likeness {
     #[inline]
-    fn number<'b>(&self, field: &'b str) -> Cow<'b, str> {
-        let grouped = if self.groups_thousands && field.contains(',') { fields::without_groups(field) } else { None };
-        grouped.map_or(Cow::Borrowed(field), Cow::Owned)
+    fn add(&mut self, field: &str, mark: char) {
+        if let Some((whole, rest)) = field.split_once(mark) {
+            self.all += 1;
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            self.like_thousands += u64::from(digits == 3 && whole.len() <= 3 && !whole.starts_with('0'));
+        }
+    }
+
+    /// Says that nothing tells which it is, if that is so, and how they are read.
+    fn doubt(&self, is_open: bool, mark: Mark, (name, letter, written): (&str, char, &str)) -> Option<String> {
+        let (read, other, remedy) = match mark {
+            Mark::Fraction => {
+                ("decimal fractions", "groups thousands", format!("sed -E 's/([0-9]){written}([0-9]{{3}})/\\1\\2/g' takes it out"))
+            }
+            Mark::Groups => {
+                let to = if letter == ',' { '.' } else { ',' };
+                let remedy =
+                    format!("sed -E 's/\"([0-9]+){written}([0-9]+)\"/\\1{to}\\2/g' writes a {}", if to == '.' { "point" } else { "comma" });
+                ("thousands", "is before a fraction", remedy)
+            }
+        };
+        (is_open && self.all > 0 && self.all == self.like_thousands).then(|| {
+            format!(
+                "{} of its times and latencies have a {name} and three digits behind it, as 1{letter}234 has, and are read as {read}; if the \
+                 {name} {other}, {remedy}",
+                text::grouped(self.all)
+            )
+        })
     }
 }
 
@@ -483,22 +552,23 @@ pub(super) fn flag(field: &str, column: Column) -> Result<bool, Fault> {
     if is_one(&["1", "true", "yes", "y", "t"]) { Ok(true) } else { Err(Fault::new(column, field, "true or false, or 1 or 0")) }
 }
 
-fn amount(field: &str, unit: Option<AddressUnit>, column: Column) -> Result<Amount<'_>, Fault> {
+fn amount<'a>(field: &'a str, unit: Option<AddressUnit>, column: Column, marks: &Marks) -> Result<Amount<'a>, Fault> {
     // Where nobody looks at it, any unit does.
     let unit = unit.unwrap_or(AddressUnit::Sectors);
     if field.starts_with("0x") || field.starts_with("0X") {
         Amount::hexadecimal(field, unit, column)
     } else {
-        Amount::new(field, unit, column).or_else(|_| Amount::with_own_unit(field, unit, column))
+        let number = marks.plain(field, true).ok_or_else(|| Fault::new(column, field, marks.expected()))?;
+        let found = Amount::new(&number, unit, column).or_else(|_| Amount::with_own_unit(&number, unit, column));
+        found.map(|amount| amount.written(field)).map_err(|fault| Fault::new(column, field, fault.expected))
     }
 }
 
 /// Reads the quotation marks of a line.
 #[inline]
 fn plain<'a>(splitter: &'a mut Splitter, line: &'a str) -> Result<Plain<'a>, Fault> {
-    let groups_thousands = splitter.delimiter == Delimiter::Letter(',');
     match splitter.plain(line) {
-        Ok((delimiter, text)) => Ok(Plain { text, delimiter, groups_thousands }),
+        Ok((delimiter, text)) => Ok(Plain { text, delimiter }),
         Err(Unclosed) => Err(Fault::new(Column { number: 1, name: "line" }, line, "a quotation mark that is closed on the same line")),
     }
 }
@@ -562,13 +632,10 @@ impl Parser for Delimited {
             )
         });
         // Of decimal fractions some are below 1, or have other numbers of digits.
-        let thousands = (self.commas > 0 && self.like_thousands == self.commas).then(|| {
-            format!(
-                "{} of its times and latencies have a comma and three digits behind it, as 1,234 has, and are read as decimal fractions; if the \
-                 comma groups thousands, sed -E 's/([0-9]),([0-9]{{3}})/\\1\\2/g' takes it out",
-                text::grouped(self.commas)
-            )
-        });
+        let thousands = [
+            self.commas.doubt(self.marks.is_comma_open, self.marks.comma, ("comma", ',', ",")),
+            self.points.doubt(self.marks.is_point_open, self.marks.point, ("point", '.', "\\.")),
+        ];
         // Of requests to drives, few repeat one shortly before.
         let repeats = (self.repeats.requests > 1 && self.repeats.found * 2 >= self.repeats.requests).then(|| {
             format!(
@@ -578,7 +645,7 @@ impl Parser for Delimited {
                 text::grouped(self.repeats.requests as u64)
             )
         });
-        within_sectors.into_iter().chain(off_by_one).chain(thousands).chain(repeats).collect()
+        within_sectors.into_iter().chain(off_by_one).chain(thousands.into_iter().flatten()).chain(repeats).collect()
     }
 }
 
@@ -655,7 +722,8 @@ mod tests {
             (&["434", "1,234", "21,500"][..], Some("2 of its times")),
             (&["0,157", "1,234"], None),
             (&["1,234", "1,25"], None),
-            (&["1", "2.345"], None),
+            (&["1", "2.345"], Some("1 of its times")),
+            (&["0.5", "2.345"], None),
         ] {
             let mut parser = parser("time,op,lba:sectors,len:sectors", TimeUnit::Microseconds, None);
             for (lba, time) in times.iter().enumerate() {
@@ -707,8 +775,12 @@ mod tests {
         let fault = parse("time:us,op,len:sectors,lba:sectors", "0,R,8,2048\n1,\"R,8,8").unwrap_err();
         assert!(fault.expected.contains("a quotation mark that is closed"), "{}", fault.expected);
         // In a text with commas, a comma in a number groups thousands, or stands for the point.
-        let times = parse("time:us,op,len:sectors,lba:sectors", "\"1,234.5\",R,8,8\n\"1,234\",R,8,8\n\"0,5\",R,8,8").unwrap();
-        assert_eq!(times, [1_234_500, 1_234_000, 500].map(|time_ns| record(time_ns, 0, Op::Read, 8, 8)));
+        let times = parse("time:us,op,len:sectors,lba:sectors", "\"1,234.5\",R,8,8\n\"1,234\",R,8,8").unwrap();
+        assert_eq!(times, [1_234_500, 1_234_000].map(|time_ns| record(time_ns, 0, Op::Read, 8, 8)));
+        let times = parse("time:us,op,len:sectors,lba:sectors", "\"0,5\",R,8,8\n\"1,234\",R,8,8").unwrap();
+        assert_eq!(times, [500, 1_234].map(|time_ns| record(time_ns, 0, Op::Read, 8, 8)));
+        let fault = parse("time:us,op,len:sectors,lba:sectors", "\"1,234.5\",R,8,8\n\"0,5\",R,8,8").unwrap_err();
+        assert!(fault.expected.contains("commas are between thousands"), "{}", fault.expected);
     }
 
     #[test]

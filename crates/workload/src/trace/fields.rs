@@ -336,6 +336,11 @@ impl<'a> Amount<'a> {
         }
     }
 
+    /// The same, with what stands in the line in place of the number that was made of it.
+    pub(crate) fn written<'b>(self, field: &'b str) -> Amount<'b> {
+        Amount { value: self.value, unit: self.unit, field, column: self.column }
+    }
+
     /// The bytes from this address to another, which is that of the last unit, or of the first behind it.
     pub(crate) fn up_to(self, end: Self, is_last: bool) -> Result<Self, Fault> {
         let bytes = |units: u128, unit: AddressUnit| units * u128::from(unit.bytes());

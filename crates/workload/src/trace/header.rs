@@ -27,6 +27,8 @@ pub(super) struct Name {
     pub(super) tells_lines: bool,
     /// The unit of a column with a role, where it is none that is read.
     pub(super) unread_unit: Option<String>,
+    /// Whether the name is a unit of time and nothing else, as `usec` is.
+    pub(super) bare_unit: bool,
 }
 
 /// What a column is.
@@ -34,6 +36,8 @@ pub(super) struct Name {
 pub(super) enum Is {
     /// One that is read.
     Role(Role),
+    /// A time, of which the name does not say whether it is that of the arrival: `total_us`, `elapsed` or `t`.
+    SomeTime,
     /// Something else, such as the depth of a queue.
     Other,
     /// Not told by its name.
@@ -103,6 +107,12 @@ enum Word {
     /// A number of something or the number of something.
     Number,
     First,
+    /// A request's way to the drive: in a unit of time, the arrival.
+    Came,
+    /// The time since something began, or how long it took.
+    Elapsed,
+    /// As `io_time` has it, which is mostly how long it took.
+    Io,
     Read,
     Write,
     /// The code 0 or 1.
@@ -122,8 +132,8 @@ enum Word {
 use AddressUnit::{Bytes, Kib, Sectors};
 use TimeUnit::{Hours, Minutes, Nanoseconds, Seconds};
 use Word::{
-    Code, Count, Delta, Done, End, First, In, Name as Named, Number, Nvme, OfTimes, Offset, One, Other, Previous, Read, Short, Since,
-    Unit as Units, Unread, Write,
+    Came, Code, Count, Delta, Done, Elapsed, End, First, In, Io, Name as Named, Number, Nvme, OfTimes, Offset, One, Other, Previous, Read,
+    Short, Since, Unit as Units, Unread, Write,
 };
 
 #[rustfmt::skip]
@@ -133,7 +143,7 @@ const WORDS: &[(Word, &[&str])] = &[
         "tgid", "thread", "threads", "comm", "cpu", "core", "md5", "hash", "crc", "checksum", "error", "err",
         "errno", "status", "result", "sync", "fua", "priority", "prio", "class", "ioclass", "index", "idx", "seq",
         "sequence", "sid", "cid", "qid", "hint", "inode", "ino", "file", "filename", "path", "cache", "memory", "mem",
-        "irp", "ptr", "retries",
+        "irp", "ptr", "retries", "slat", "q2d", "q2i", "q2g", "g2i", "i2d",
     ]),
     (Done, &["finish", "finished", "complete", "completed", "completion", "done"]),
     (End, &["end", "ends", "last"]),
@@ -146,7 +156,9 @@ const WORDS: &[(Word, &[&str])] = &[
         "day", "days", "week", "weeks", "ps", "psec", "picoseconds", "fs", "tick", "ticks", "cycle", "cycles", "jiffy", "jiffies",
         "tsc", "words", "dwords", "tracks", "cylinders", "clusters", "extents", "chunks", "tib", "tb",
     ]),
-    (Word::Is(Role::Latency), &["latency", "lat", "response", "resp", "duration", "service"]),
+    (Word::Is(Role::Latency), &[
+        "latency", "lat", "clat", "response", "resp", "duration", "dur", "service", "took", "rtt", "await", "q2c", "d2c",
+    ]),
     (Word::Is(Role::Len), &["len", "length", "size", "sizes", "sz", "bs"]),
     (Count, &["count", "bcount"]),
     (In(true, Unit::Blocks), &["nblocks", "nblk", "nblks"]),
@@ -158,7 +170,7 @@ const WORDS: &[(Word, &[&str])] = &[
     (In(false, Unit::Pages), &["lpn", "lpa"]),
     (Nvme(Role::Lba), &["slba"]),
     (Word::Is(Role::Time), &[
-        "time", "times", "timestamp", "timestamps", "tstamp", "ts", "arrival", "clock", "date", "datetime", "when",
+        "time", "times", "timestamp", "timestamps", "tstamp", "ts", "arrival", "clock", "date", "datetime", "when", "asked",
     ]),
     (Offset, &["offset", "off", "position", "pos"]),
     (Word::Is(Role::Op), &[
@@ -187,7 +199,10 @@ const WORDS: &[(Word, &[&str])] = &[
     (Code("0"), &["0"]),
     (Code("1"), &["1"]),
     (Named, &["name"]),
-    (Word::Filler, &["is", "io", "req", "request", "in", "of", "id", "flag", "or", "logical", "submit", "issue", "record"]),
+    (Came, &["submit", "submitted", "issue", "issued", "arrived"]),
+    (Elapsed, &["elapsed", "total"]),
+    (Io, &["io"]),
+    (Word::Filler, &["is", "req", "request", "in", "of", "id", "flag", "or", "logical", "record"]),
 ];
 
 /// Names of Open CAS's traces whose words would say something else, or not the unit.
@@ -226,6 +241,8 @@ pub struct Preamble {
     /// How many lines it has that are not blank.
     pub(super) lines: usize,
     pub(super) header: Option<Header>,
+    /// The first lines behind it, which tell what is common to all.
+    pub(super) behind: Vec<String>,
 }
 
 impl Preamble {
@@ -233,7 +250,8 @@ impl Preamble {
     pub(super) fn of(lines: &[String], wanted: &[&str]) -> Self {
         let header = header(lines, wanted);
         let remarks = lines.iter().take_while(|line| is_remark(line)).count();
-        Self { lines: header.as_ref().map_or(remarks, |header| header.at + 1), header }
+        let before = header.as_ref().map_or(remarks, |header| header.at + 1);
+        Self { lines: before, header, behind: lines[before.min(lines.len())..].to_vec() }
     }
 
     /// What a line is that a format could not read: a part of this, the header line once more, or faulty.
@@ -270,13 +288,19 @@ fn header(lines: &[String], wanted: &[&str]) -> Option<Header> {
     let first = lines.iter().position(|line| !is_remark(line));
     let candidate = |at: usize| {
         let line = &lines[at];
-        let titles = names_in(line);
+        let mut titles = names_in(line);
         let has_wanted = !wanted.is_empty() && wanted.iter().all(|wanted| titles.iter().any(|title| title.eq_ignore_ascii_case(wanted)));
         if !has_wanted && !looks_like_header(line) {
             return None;
         }
         let named = named(&titles);
-        let delimiter = delimiter_of(line, titles.len(), &lines[at + 1..]);
+        let mut delimiter = delimiter_of(line, titles.len(), &lines[at + 1..]);
+        if delimiter.is_none() && named >= 2 {
+            delimiter = behind_row_names(line, titles.len(), &lines[at + 1..]);
+            if delimiter.is_some() {
+                titles.insert(0, String::new());
+            }
+        }
         // A sentence names next to nothing.
         let least = match (uncommented(line), delimiter) {
             (None, _) if first == Some(at) => 0,
@@ -290,10 +314,31 @@ fn header(lines: &[String], wanted: &[&str]) -> Option<Header> {
     candidates.max_by_key(|one| (one.has_wanted, one.header.delimiter.is_some(), one.named, Reverse(one.header.at))).map(|one| one.header)
 }
 
+/// The first lines behind a header line that may be requests.
+fn rows(lines: &[String]) -> Vec<&String> {
+    const LOOKED_AT: usize = 16;
+    lines.iter().filter(|line| !is_remark(line) && !looks_like_header(line)).take(LOOKED_AT).collect()
+}
+
+/// What separates the fields of lines that have one more than there are names, whose first is the name of the line, as R and pandas
+/// write them: it counts the lines, or stands between quotation marks.
+fn behind_row_names(header: &str, names: usize, lines: &[String]) -> Option<Delimiter> {
+    let rows = rows(lines);
+    let is_named = |delimiter: &Delimiter| {
+        let fields: Vec<Vec<String>> = rows.iter().map(|row| delimiter.fields(row)).collect();
+        let numbers: Option<Vec<u64>> = fields.iter().map(|fields| fields.first()?.parse().ok()).collect();
+        let counts = numbers.is_some_and(|numbers| numbers.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])));
+        let are_quoted = rows.iter().all(|row| row.trim_start().starts_with('"'));
+        let have_one_more = |fields: &Vec<String>| fields.len() == names + 1 && fields.last().is_some_and(|last| !last.is_empty());
+        !rows.is_empty() && fields.iter().all(have_one_more) && (counts || are_quoted)
+    };
+    let own = Delimiter::of(uncommented(header).unwrap_or(header), 2);
+    own.into_iter().chain(Delimiter::ALL).find(is_named)
+}
+
 /// What separates the fields of the lines behind a header line, if most of them have as many as it has names.
 fn delimiter_of(header: &str, names: usize, lines: &[String]) -> Option<Delimiter> {
-    const LOOKED_AT: usize = 16;
-    let rows: Vec<&String> = lines.iter().filter(|line| !is_remark(line) && !looks_like_header(line)).take(LOOKED_AT).collect();
+    let rows = rows(lines);
     let has_names = |delimiter: Delimiter, row: &str| {
         let fields = delimiter.fields(row);
         fields.len() == names || fields.len() == names + 1 && fields.last().is_some_and(String::is_empty)
@@ -369,10 +414,15 @@ pub(super) fn names_in(line: &str) -> Vec<String> {
 pub(super) fn read(name: &str) -> Name {
     // A single letter is no word.
     let words = if name.chars().count() > 1 { words(name) } else { Vec::new() };
+    let is_unit = |word: &Word| matches!(word, Units(Unit::Time(_)) | Short(_));
     let has = |word: Word| words.contains(&word);
     let nvme = words.iter().any(|word| matches!(word, Nvme(_)));
     let tells_lines = tells_lines(name);
-    let mut said = Name { is: Is::Unknown, unit: None, read_code: None, nvme, is_name: has(Named), tells_lines, unread_unit: None };
+    let mut said =
+        Name { is: Is::Unknown, unit: None, read_code: None, nvme, is_name: has(Named), tells_lines, unread_unit: None, bare_unit: false };
+    if name.eq_ignore_ascii_case("t") {
+        return Name { is: Is::SomeTime, ..said };
+    }
     if let Some((_, is, unit)) = OPEN_CAS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)) {
         return Name { is: *is, unit: *unit, ..said };
     }
@@ -392,7 +442,7 @@ pub(super) fn read(name: &str) -> Name {
         .or_else(|| has(Offset).then_some(Role::Lba))
         .or_else(|| amount(&words))
         .or_else(|| ranked(&RANKS[4..]))
-        .or_else(|| words.iter().any(|word| matches!(word, Units(Unit::Time(_)) | Short(_))).then_some(Role::Time))
+        .or_else(|| words.iter().any(is_unit).then_some(Role::Time))
         .or_else(|| reads_or_writes.then_some(Role::Op));
     said.unit = unit(&words, role);
     let fits = match (role, said.unit) {
@@ -407,14 +457,30 @@ pub(super) fn read(name: &str) -> Name {
         Some(Role::Time) | None if (has(End) || has(Done)) && fits => Is::Role(Role::Done),
         Some(Role::Lba) if has(End) => Is::Role(Role::Last),
         Some(role) if role != Role::Latency && (is_delta || has(End) || has(Done)) => Is::Other,
+        Some(Role::Time) if is_some_time(name, &words) => Is::SomeTime,
         Some(role) => Is::Role(role),
+        None if matches!(words[..], [First]) || name.eq_ignore_ascii_case("elapsed") => Is::SomeTime,
         None => Is::Unknown,
     };
+    said.bare_unit = said.is == Is::Role(Role::Time) && words.iter().all(is_unit);
     said.unread_unit = unread_unit(name, &words).filter(|_| said.unit.is_none() && matches!(said.is, Is::Role(_)));
     if said.is == Is::Role(Role::Op) {
         said.read_code = read_code(&words);
     }
     said
+}
+
+/// Whether a name is that of a time, but not surely of the arrival: a unit of time with words that are not known, or the time of the I/O.
+fn is_some_time(name: &str, words: &[Word]) -> bool {
+    let is_time = |word: &Word| *word == Word::Is(Role::Time);
+    if words.iter().any(is_time) {
+        let is_of_io = words.contains(&Elapsed) || words.windows(2).any(|pair| pair[0] == Io && is_time(&pair[1]));
+        return is_of_io && !words.iter().any(|word| matches!(word, First | Came));
+    }
+    // As in `t_us`.
+    let is_t = name.split(|letter: char| !letter.is_alphanumeric()).next().is_some_and(|chunk| chunk.eq_ignore_ascii_case("t"));
+    let is_sure = is_t || words.iter().any(|word| matches!(word, First | Came));
+    !is_sure && words.iter().any(|word| matches!(word, Word::Unknown | Elapsed | Io | Word::Filler | Read | Write | Number | Count))
 }
 
 /// Whether a name has one of the words of columns that tell which lines are requests.
@@ -599,7 +665,12 @@ mod tests {
             ("size_kib kb sizeKB length_in_kb", role(Role::Len, kib)),
             ("blocks nlb num_blocks nblocks block_count", role(Role::Len, Some(Unit::Blocks))),
             ("device DiskNumber disk_number LUN volume VolumeID device_id devno asu nsid major", role(Role::Device, None)),
-            ("latency ResponseTime io.latency", role(Role::Latency, None)),
+            ("latency ResponseTime io.latency duration took rtt clat q2c", role(Role::Latency, None)),
+            ("dur_us took_us rtt_us clat_us d2c(us) response_usec await_us", role(Role::Latency, us)),
+            ("total_us io_time_us elapsed_us mono_us req_us total_time_us", (Is::SomeTime, us)),
+            ("t start elapsed io_time", (Is::SomeTime, None)),
+            ("t_us start_us submit_us issued(us) asked_us", role(Role::Time, us)),
+            ("slat_us wait_us q2d_us", (Is::Other, None)),
             ("latency_us resp(us) lat_usec", role(Role::Latency, us)),
             ("flush is_flush io.flush", role(Role::Flush, None)),
             ("queue queue_latency_us queue_depth pid process header.size io.ioClass fua md5 pre_wait", (Is::Other, None)),
@@ -678,8 +749,10 @@ mod tests {
             }
         }
         // What stands before a request names nothing of it.
-        assert_eq!(preamble(&format!("{ROWS}\n{NAMES}\n{ROWS}"), &[]), Preamble::default());
-        assert_eq!(preamble("# a\n# b\n1,2,3", &[]), Preamble { lines: 2, header: None });
+        let none = preamble(&format!("{ROWS}\n{NAMES}\n{ROWS}"), &[]);
+        assert_eq!((none.lines, none.header), (0, None));
+        let behind = vec!["1,2,3".to_owned()];
+        assert_eq!(preamble("# a\n# b\n1,2,3", &[]), Preamble { lines: 2, header: None, behind });
         assert_eq!(preamble("1 a,2 b\n1,2", &["2 B", "1 a"]).header.unwrap().titles, ["1 a", "2 b"]);
         let words = preamble("STARTs ENDs TYPE (x) DEV\n1 2 R 8,16", &[]).header.unwrap();
         assert_eq!((words.titles.len(), words.delimiter), (4, Some(Delimiter::WhiteSpace)));

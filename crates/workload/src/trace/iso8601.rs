@@ -57,8 +57,13 @@ pub(super) fn read(field: &str) -> Option<i128> {
     Some(seconds * 1_000_000_000 + i128::from(fraction_ns))
 }
 
-/// A time of day, in nanoseconds since midnight, of 24 hours or of twelve with AM or PM behind them.
+/// A time of day, in nanoseconds since midnight, of 24 hours or of twelve with AM or PM behind them. Days may stand before it, as pandas
+/// writes times since a beginning: `1 days 23:59:59.25`.
 pub(super) fn of_day(field: &str) -> Option<i128> {
+    if let Some((days, rest)) = field.split_once(" days ") {
+        let days: u32 = days.parse().ok()?;
+        return of_day(rest).map(|of_day_ns| i128::from(days) * 86_400_000_000_000 + of_day_ns);
+    }
     let text = field.as_bytes();
     let (hour, rest) = digits(text, 2).or_else(|| digits(text, 1))?;
     let (minute, rest) = digits(after(rest, b':', true)?, 2)?;

@@ -36,6 +36,7 @@ mod kernel_events;
 mod keyed;
 mod lttng;
 mod mapping;
+mod marks;
 mod msr;
 mod nbdkit;
 mod op;

@@ -11,7 +11,8 @@ use crate::trace::delimiter::Delimiter;
 use crate::trace::fields;
 use crate::trace::header::{self, Is, Name, Preamble, Unit};
 use crate::trace::iso8601;
-use crate::trace::mapping::{Columns, KEEP, Keep, NLB, Role};
+use crate::trace::mapping::{Columns, EXAMPLE, KEEP, Keep, NLB, Role};
+use crate::trace::marks::Evidence;
 use crate::trace::opening::FirstLines;
 use crate::trace::telling;
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
@@ -31,6 +32,28 @@ pub(super) struct Head<'a> {
     titles: Option<&'a [String]>,
     pub(super) names: Vec<Name>,
     pub(super) rows: Vec<Vec<String>>,
+}
+
+/// Writes the numbers in columns that are called so with a point and without marks between thousands.
+fn without_marks(rows: &mut [Vec<String>], names: &[Name], delimiter: Delimiter) {
+    let is_whole = |name: &Name| match name.is {
+        Is::Role(Role::Lba | Role::Len | Role::Last | Role::End) => Some(true),
+        Is::Role(Role::Time | Role::Delta | Role::Done | Role::Latency) | Is::SomeTime => Some(false),
+        _ => None,
+    };
+    let numbers: Vec<(usize, bool)> = names.iter().enumerate().filter_map(|(index, name)| Some((index, is_whole(name)?))).collect();
+    let mut evidence = Evidence::default();
+    for row in rows.iter() {
+        numbers.iter().for_each(|(index, is_whole)| evidence.add(&row[*index], *is_whole));
+    }
+    let marks = evidence.marks(columns::usual_comma(delimiter));
+    for row in rows.iter_mut() {
+        for (index, is_whole) in &numbers {
+            if let Some(plain) = marks.plain(&row[*index], *is_whole).map(std::borrow::Cow::into_owned) {
+                row[*index] = plain;
+            }
+        }
+    }
 }
 
 impl<'a> Head<'a> {
@@ -56,9 +79,12 @@ impl<'a> Head<'a> {
             row.truncate(if has_one_more { width } else { row.len() });
             row.len() == width
         });
-        let titles = header.map(|header| &header.titles[..]).filter(|titles| titles.len() >= width);
+        // Names of other columns than those of the lines name nothing.
+        let titles = header.filter(|header| header.delimiter.is_some() || header.titles.len() >= width).map(|header| &header.titles[..]);
         let name = |index: usize| header::read(titles.map_or("", |titles| titles[index].as_str()));
-        (!rows.is_empty()).then(|| Self { lines, preamble, names: (0..width).map(name).collect(), titles, rows })
+        let names: Vec<Name> = (0..width).map(name).collect();
+        without_marks(&mut rows, &names, delimiter);
+        (!rows.is_empty()).then_some(Self { lines, preamble, names, titles, rows })
     }
 
     pub(super) fn column(&self, index: usize) -> impl Iterator<Item = &str> + Clone {
@@ -358,20 +384,62 @@ impl Units {
 /// is the unit of time that was given.
 pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&Columns>, given: Option<TimeUnit>) -> Option<String> {
     let head = Head::of(first, preamble)?;
-    let mut assumed = Vec::new();
-    let mut roles = match head.titles {
-        Some(_) => roles_by_name(&head, format, &mut assumed),
-        None => roles_by_content(&head)?,
+    if head.titles.is_some() {
+        let mut assumed = Vec::new();
+        let roles = roles_by_name(&head, format, &mut assumed);
+        return proposal_of(&head, roles, assumed, format, given);
+    }
+    if let Some(header) = preamble.header.as_ref().filter(|header| header::names_columns(&header.line)) {
+        return Some(format!(
+            "its header line has {} names and its lines have {} fields, so that it is not known which field each names; --columns says what \
+             each field is, as in {}",
+            header.titles.len(),
+            head.names.len(),
+            EXAMPLE
+        ));
+    }
+    let ways: Vec<String> = roles_by_content(&head)
+        .into_iter()
+        .filter_map(|roles| proposal_of(&head, roles.clone(), vec![said_roles(&roles)], format, given))
+        .collect();
+    match &ways[..] {
+        [] => None,
+        [way] => Some(way.clone()),
+        ways => Some(format!("its columns have no names, and they could be several things: {}", ways.join("; or, "))),
+    }
+}
+
+/// Which column each role is assumed to have, as a phrase.
+fn said_roles(roles: &Roles) -> String {
+    let what = |role: Role| match role {
+        Role::Time => "its time",
+        Role::Op => "its operation",
+        Role::Lba => "its address",
+        _ => "its size",
     };
+    let said: Vec<String> =
+        roles.iter().filter(|(role, _)| *role != Role::Op).map(|(role, at)| format!("column {} is {}", at[0] + 1, what(*role))).collect();
+    text::listed(&said)
+}
+
+/// The same for columns whose roles are known, or could be several.
+fn proposal_of(
+    head: &Head<'_>,
+    mut roles: Roles,
+    mut assumed: Vec<String>,
+    format: Option<&Columns>,
+    given: Option<TimeUnit>,
+) -> Option<String> {
     let of = |roles: &Roles, role: Role| roles.iter().find(|(known, _)| *known == role).map(|(_, at)| at[0]);
     let one_of = |roles: &Roles, wanted: &[Role]| wanted.iter().find_map(|role| Some((*role, of(roles, *role)?)));
-    let ((when, time), op, lba, (how_long, len)) =
-        (one_of(&roles, &Role::WHEN)?, of(&roles, Role::Op)?, of(&roles, Role::Lba)?, one_of(&roles, &Role::HOW_LONG)?);
-    for index in [time, lba, len] {
+    let (op, lba, (how_long, len)) = (of(&roles, Role::Op)?, of(&roles, Role::Lba)?, one_of(&roles, &Role::HOW_LONG)?);
+    let (when, time) = one_of(&roles, &Role::WHEN).unzip();
+    for index in time.into_iter().chain([lba, len]) {
+        let is_time = Some(index) == time;
         if let Some(unit) =
-            head.names[index].unread_unit.as_ref().filter(|_| head.written_out(index).is_none() && (index != time || given.is_none()))
+            head.names[index].unread_unit.as_ref().filter(|_| head.written_out(index).is_none() && (!is_time || given.is_none()))
         {
-            let units = if index == time { "ns, 100ns, us, ms, s, min and h" } else { "sectors, bytes, kib and blocks of so many bytes" };
+            let units = if is_time { "ns, 100ns, us, ms, s, min and h" } else { "sectors, bytes, kib and blocks of so many bytes" };
             return Some(format!(
                 "{} is in {unit}, which is none of the units that are read: {units}; convert it",
                 head.said_with_number(index)
@@ -390,9 +458,11 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
         Some(Unit::Time(unit)) => Some(unit),
         _ => head.own_unit(index),
     };
-    let said_time = given.or(head.written_out(time)).or(said_unit(time));
-    let nlb = head.names[len].nvme && counts_from_0(&head, len, op, &ops);
-    let time_unit = said_time.unwrap_or_else(|| plausible_time_unit(head.column(time)));
+    let unit_of_time = |index: usize| given.or(head.written_out(index)).or(said_unit(index));
+    let said_time = time.and_then(unit_of_time);
+    let nlb = head.names[len].nvme && counts_from_0(head, len, op, &ops);
+    let plausible_time = || time.map_or(TimeUnit::Microseconds, |time| plausible_time_unit(head.column(time)));
+    let time_unit = said_time.unwrap_or_else(plausible_time);
     let sectors = Space::Known(AddressUnit::Sectors);
     let latency = of(&roles, Role::Latency);
     let in_sectors = Units {
@@ -420,7 +490,7 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
         units.len = space(len).unwrap_or(units.lba);
         in_sectors.len = space(len).unwrap_or(in_sectors.lba);
         open.len = false;
-        let is_last = ends_at_the_last(&head, lba, len);
+        let is_last = ends_at_the_last(head, lba, len);
         assumed.push(format!(
             "{} is {} of a request",
             head.said(len),
@@ -430,9 +500,9 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
             *role = if is_last { Role::Last } else { Role::End };
         }
     }
-    if when == Role::Done {
+    if let (Some(Role::Done), Some(time)) = (when, time) {
         if latency.is_none() {
-            roles.iter_mut().filter(|(role, _)| *role == when).for_each(|(role, _)| *role = Role::Time);
+            roles.iter_mut().filter(|(role, _)| *role == Role::Done).for_each(|(role, _)| *role = Role::Time);
             return Some(format!(
                 "{} is when requests were complete, and no column says how long they took, so that it is not known when they came; \
                  --columns {}{} takes their ends for that",
@@ -446,10 +516,10 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
             assumed.push(format!("its latencies are in {time_unit}"));
         }
     }
-    if said_time.is_none() {
+    if said_time.is_none() && time.is_some() {
         assumed.push(format!("its times are in {time_unit}"));
     }
-    if matches!(time_unit, TimeUnit::MonthFirst | TimeUnit::DayFirst) && head.is_order_open(time) {
+    if let Some(time) = time.filter(|time| matches!(time_unit, TimeUnit::MonthFirst | TimeUnit::DayFirst) && head.is_order_open(*time)) {
         let (first, other) = if time_unit == TimeUnit::MonthFirst { ("month", TimeUnit::DayFirst) } else { ("day", TimeUnit::MonthFirst) };
         assumed.push(format!(
             "the {first} is first in {} ({other} in place of {time_unit} reads them otherwise)",
@@ -467,11 +537,13 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
     let to_say = if to_say.is_empty() { String::new() } else { format!("; {}", to_say.join("; ")) };
     if roles.iter().any(|(_, at)| at.len() > 1) {
         assumed.extend(open.assumed(units));
-        return Some(question(&head, &roles, units, &ops) + &if_assumed(&assumed) + &to_say);
+        let plausible = |index: usize| plausible_time_unit(head.column(index));
+        let of_column = |index: usize| unit_of_time(index).unwrap_or_else(|| plausible(index));
+        return Some(question(head, &roles, units, &of_column, &ops) + &if_assumed(&assumed) + &to_say);
     }
-    let telling = telling::telling(&head, &roles);
+    let telling = telling::telling(head, &roles);
     let keeps = telling.keeps();
-    if let Err(fault) = reads(&head, &units.mapping(&roles, &keeps), &ops) {
+    if let Err(fault) = reads(head, &units.mapping(&roles, &keeps), &ops) {
         // Names say what the columns are, where contents do not.
         return head.titles.and(fault).map(|(line, fault)| {
             let Fault { column, found, expected } = fault;
@@ -506,7 +578,25 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
         )
     };
     let way = format!("{way}{}{blocks}{to_say}", if_assumed(&assumed));
+    let way = if time.is_some() { way } else { format!("{}{way}", without_time(head, &roles)) };
     Some(telling.asked(&way, &columns(units, &telling.single())))
+}
+
+/// Says that no name of a column is known to be that of the time, before a way to read the requests without it.
+fn without_time(head: &Head<'_>, roles: &Roles) -> String {
+    let is_free = |index: &usize| !roles.iter().any(|(_, at)| at.contains(index));
+    let some: Vec<usize> = (0..head.names.len()).filter(|index| is_free(index) && head.names[*index].is == Is::SomeTime).collect();
+    let said: Vec<String> = some.iter().map(|index| head.said_with_number(*index)).collect();
+    let place = some.first().map_or_else(|| "the column that has it".into(), |index| format!("column {}, if it is it", index + 1));
+    let but = if said.is_empty() {
+        String::new()
+    } else {
+        format!(", but for {}, whose values are not known as times that grow", text::listed(&said))
+    };
+    format!(
+        "no name among its columns says when a request came{but}; put time:us, or another unit, in the place of {place}. Without times, played \
+         with --queue-depth N for the number that is always outstanding, "
+    )
 }
 
 /// Which units of addresses and sizes a text leaves open.
@@ -557,22 +647,32 @@ fn pages_to_say(units: Units) -> Option<String> {
 }
 
 /// Asks which of several columns has a role.
-fn question(head: &Head<'_>, roles: &Roles, units: Units, ops: &Ops) -> String {
+fn question(head: &Head<'_>, roles: &Roles, units: Units, time_unit: &dyn Fn(usize) -> TimeUnit, ops: &Ops) -> String {
     let capitals = |role: Role| role.name().to_uppercase();
     let unclear = roles.iter().filter(|(_, at)| at.len() > 1);
     let could = |(role, at): &(Role, Vec<usize>)| {
         let columns: Vec<String> = at.iter().map(|index| format!("{} (column {})", head.said(*index), index + 1)).collect();
         format!("{} could each be its {}", text::listed(&columns), role.name())
     };
+    // Times may have a unit each.
+    let is_of_time = |role: Role| Role::WHEN.contains(&role) || role == Role::Latency;
+    let differ = |role: Role, at: &[usize]| is_of_time(role) && at.iter().any(|index| time_unit(*index) != time_unit(at[0]));
     let part = |(role, at): &(Role, Vec<usize>)| {
         let number = if at.len() == 1 { (at[0] + 1).to_string() } else { capitals(*role) };
         let written = units.part(*role);
         let unit = written.split_once(':').map_or(String::new(), |(_, unit)| format!(":{unit}"));
-        format!("{}={number}{unit}", role.name())
+        format!("{}={number}{}", role.name(), if differ(*role, at) { String::new() } else { unit })
     };
+    let which: Vec<String> = unclear
+        .clone()
+        .filter(|(role, at)| differ(*role, at))
+        .map(|(_, at)| at.iter().map(|index| format!("{}:{}", index + 1, time_unit(*index))).collect::<Vec<_>>().join(" or "))
+        .collect();
+    let which = if which.is_empty() { String::new() } else { format!(" and unit, {},", which.join(" and ")) };
     format!(
-        "{}; say which is by its number, in place of {}: --columns {}{} reads it then",
+        "{}; say which is by its number{which}{} in place of {}: --columns {}{} reads it then",
         unclear.clone().map(could).collect::<Vec<_>>().join(", and "),
+        if which.is_empty() { "," } else { "" },
         text::listed(&unclear.map(|(role, _)| capitals(*role)).collect::<Vec<_>>()),
         roles.iter().map(part).collect::<Vec<_>>().join(","),
         ops.option()
@@ -639,6 +739,10 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
             at.retain(|index| Some(doubt(index)) == least);
         }
         if role == Role::Time {
+            // A name that is only a unit goes behind others.
+            if at.iter().any(|index| !head.names[*index].bare_unit) {
+                at.retain(|index| !head.names[*index].bare_unit);
+            }
             // A date goes with the time beside it, and of several the one that the lines are in order of is likely.
             at.retain(|index| !head.is_clock(*index));
             if at.iter().any(|index| head.grows(*index)) {
@@ -650,10 +754,26 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
             let name = &head.names[index];
             name.unread_unit.is_none() && (name.unit.is_some() || head.own_unit(index).is_some() || has(&roles, &[Role::Done]))
         };
-        if role == Role::Latency && !matches!(at[..], [index] if has_unit(index)) {
+        // Without them, ends say nothing of arrivals: some time may be how long it took.
+        let by_ends = has(&roles, &[Role::Done]);
+        if role == Role::Latency && by_ends && at.is_empty() {
+            at = (0..head.names.len()).filter(|index| head.names[*index].is == Is::SomeTime && head.could_be(*index, role)).collect();
+            if let [index] = at[..] {
+                assumed.push(format!("{} is how long they took", head.said(index)));
+            }
+        }
+        let is_clear = at.len() == 1 || by_ends && !at.is_empty();
+        if role == Role::Latency && !(is_clear && at.iter().all(|index| has_unit(*index))) {
             continue;
         }
-        let unnamed = |index: &usize| head.names.get(*index).is_some_and(|name| name.is == Is::Unknown && name.unit.is_none());
+        if role == Role::Time
+            && let [index] = at[..]
+            && head.names[index].bare_unit
+        {
+            assumed.push(format!("{} is its time", head.said(index)));
+        }
+        let is_unnamed = |name: &Name| matches!(name.is, Is::Unknown | Is::SomeTime) && name.unit.is_none();
+        let unnamed = |index: &usize| head.names.get(*index).is_some_and(is_unnamed);
         if at.is_empty()
             && let Some(index) = format.and_then(|columns| columns.place(role)).filter(unnamed)
         {
@@ -668,30 +788,137 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
             roles.push((role, at));
         }
     }
+    // Where no name says which the time is, it may be one that says that it is some time, if it grows.
+    if !roles.iter().any(|(role, _)| Role::WHEN.contains(role)) {
+        let is_free = |index: &usize| !roles.iter().any(|(_, at)| at.contains(index));
+        let could_be = |index: &usize| head.names[*index].is == Is::SomeTime && head.could_be(*index, Role::Time) && head.grows(*index);
+        let at: Vec<usize> = (0..head.names.len()).filter(|index| is_free(index) && could_be(index)).collect();
+        if let [index] = at[..] {
+            assumed.push(format!("{} is its time", head.said(index)));
+        }
+        if !at.is_empty() {
+            roles.insert(0, (Role::Time, at));
+        }
+    }
     roles
 }
 
-/// The operation is what is nothing else; of the numbers, times never fall, and addresses are larger than sizes.
-fn roles_by_content(head: &Head<'_>) -> Option<Roles> {
-    let number = |field: &str| number(field).map(|value| value as f64).or_else(|| field.parse::<f64>().ok().filter(|value| *value >= 0.0));
-    let numbers = |index: usize| head.column(index).map(number).collect::<Option<Vec<f64>>>();
-    let mut places = 0..head.names.len();
-    let op = places.clone().find(|index| head.column(*index).all(|field| columns::op(field).is_some()))?;
-    let is_time = |index: usize| head.grows(index) && head.could_be(index, Role::Time);
-    let time = places.find(|index| *index != op && is_time(*index))?;
-    let mut rest: Vec<(usize, Vec<f64>)> = (0..head.names.len())
-        .filter(|index| ![op, time].contains(index) && !head.is_clock(*index))
-        .filter_map(|index| Some((index, numbers(index)?)))
-        .collect();
-    // Of many numbers, those that are always the same are no addresses.
-    if rest.len() > 2 && head.rows.len() >= CONSTANT_ROWS {
-        rest.retain(|(_, numbers)| numbers.iter().any(|number| *number != numbers[0]));
+/// What the columns of a text without names could be: the operation is a word, times never fall, and an address is what no size is. Each
+/// way that the numbers leave open is one; nothing if they leave more of them open than can be asked.
+fn roles_by_content(head: &Head<'_>) -> Vec<Roles> {
+    const ASKED_MAX: usize = 4;
+    let places = 0..head.names.len();
+    let Some(op) = places.clone().find(|index| head.column(*index).all(|field| columns::op(field).is_some())) else { return Vec::new() };
+    let mut times: Vec<usize> =
+        places.clone().filter(|index| *index != op && head.grows(*index) && head.could_be(*index, Role::Time)).collect();
+    // Dates and fractions are times, and lines may have numbers of their own.
+    let is_fraction = |index: usize| head.written_out(index).is_some() || head.column(index).any(|field| field.contains(['.', ',']));
+    if times.iter().any(|index| is_fraction(*index)) {
+        times.retain(|index| is_fraction(*index));
     }
-    // With more numbers it could be any of them.
-    let [(first, firsts), (second, seconds)] = &rest[..] else { return None };
-    let most = |numbers: &[f64]| numbers.iter().copied().fold(0.0, f64::max);
-    let (lba, len) = if most(firsts) >= most(seconds) { (*first, *second) } else { (*second, *first) };
-    Some(vec![(Role::Time, vec![time]), (Role::Op, vec![op]), (Role::Lba, vec![lba]), (Role::Len, vec![len])])
+    let number = |field: &str| number(field).map(|value| value as f64).or_else(|| field.parse::<f64>().ok().filter(|value| *value >= 0.0));
+    let numbers: Vec<Numbers> = places
+        .filter(|index| *index != op && !head.is_clock(*index))
+        .filter_map(|index| Some(Numbers { index, all: head.column(index).map(number).collect::<Option<_>>()? }))
+        .collect();
+    if times.len() > 1 {
+        times.retain(|index| !numbers.iter().any(|numbers| numbers.index == *index && numbers.are_counted()));
+    }
+    let mut ways = Vec::new();
+    // A flush has no size, but a size of nothing is none.
+    let flushes: Vec<bool> = head
+        .column(op)
+        .map(|word| columns::op(word).is_some_and(|op| op.flushes_before || matches!(op.op, None | Some(Op::Flush))))
+        .collect();
+    let has_sizes = |numbers: &Numbers| numbers.all.iter().zip(&flushes).all(|(number, flushes)| *number > 0.0 || *flushes);
+    for time in &times {
+        let rest: Vec<&Numbers> = numbers.iter().filter(|numbers| numbers.index != *time && !numbers.are_counted()).collect();
+        for (lba, len) in Numbers::pairs(&rest) {
+            if !numbers.iter().any(|numbers| numbers.index == len && has_sizes(numbers)) {
+                continue;
+            }
+            ways.push(vec![(Role::Time, vec![*time]), (Role::Op, vec![op]), (Role::Lba, vec![lba]), (Role::Len, vec![len])]);
+        }
+    }
+    if ways.len() > ASKED_MAX { Vec::new() } else { ways }
+}
+
+/// A column of numbers.
+struct Numbers {
+    index: usize,
+    all: Vec<f64>,
+}
+
+impl Numbers {
+    /// Whether they count the lines.
+    fn are_counted(&self) -> bool {
+        self.all.len() >= CONSTANT_ROWS && self.all[0] <= 1.0 && self.all.windows(2).all(|pair| pair[1] == pair[0] + 1.0)
+    }
+
+    fn are_one(&self) -> bool {
+        self.all.iter().all(|number| *number == self.all[0])
+    }
+
+    fn most(&self) -> f64 {
+        self.all.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Whether they are few numbers, again and again, as sizes are.
+    fn are_few(&self) -> bool {
+        let mut sorted = self.all.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted.dedup();
+        self.all.len() >= CONSTANT_ROWS && sorted.len() * 2 <= self.all.len()
+    }
+
+    fn are_multiples_of(&self, of: f64) -> bool {
+        self.all.iter().all(|number| number % of == 0.0)
+    }
+
+    /// Which of several columns could be the address and the size.
+    fn pairs(rest: &[&Self]) -> Vec<(usize, usize)> {
+        if let [first, second] = rest[..] {
+            return Self::pair(first, second);
+        }
+        // Of many numbers, those that are always the same are no addresses, but may be the size of all.
+        let is_size = |numbers: &Self| numbers.all[0] > 0.0 && numbers.are_multiples_of(8.0);
+        let (constant, others): (Vec<&Self>, Vec<&Self>) =
+            rest.iter().copied().partition(|numbers| numbers.all.len() >= CONSTANT_ROWS && numbers.are_one());
+        let sizes: Vec<&Self> = constant.into_iter().filter(|numbers| is_size(numbers)).collect();
+        match others[..] {
+            [lba] => sizes.iter().map(|len| (lba.index, len.index)).collect(),
+            [first, second] => {
+                let mut pairs = Self::pair(first, second);
+                let lbas: Vec<usize> = pairs.iter().map(|(lba, _)| *lba).collect();
+                pairs.extend(lbas.iter().flat_map(|lba| sizes.iter().map(|len| (*lba, len.index))));
+                pairs
+            }
+            // With more numbers it could be any of them.
+            _ => Vec::new(),
+        }
+    }
+
+    /// Which of two columns could be the address and the size: sizes are few, and smaller than addresses.
+    fn pair(first: &Self, second: &Self) -> Vec<(usize, usize)> {
+        const FAR: f64 = 16.0;
+        const VERY_FAR: f64 = 256.0;
+        let mut ways = [(first, second), (second, first)];
+        ways.sort_by(|one, other| other.0.most().total_cmp(&one.0.most()));
+        let is_sure = |(lba, len): &(&Self, &Self)| {
+            let is_larger = lba.most() >= len.most();
+            let is_far = lba.most() >= len.most() * FAR;
+            // Sizes in bytes are whole sectors, where addresses in sectors are not.
+            let is_odd = lba.are_multiples_of(512.0) && !len.are_multiples_of(512.0) && lba.most() < len.most() * VERY_FAR;
+            match (len.are_few(), lba.are_few()) {
+                (true, false) => is_larger || len.are_one(),
+                (false, true) => false,
+                _ => is_far && !is_odd,
+            }
+        };
+        let said = |(lba, len): &(&Self, &Self)| (lba.index, len.index);
+        let sure = ways.iter().find(|way| is_sure(way));
+        sure.map_or_else(|| ways.iter().map(said).collect(), |way| vec![said(way)])
+    }
 }
 
 /// So many lines with one number have not got it by chance.
@@ -743,8 +970,9 @@ mod tests {
             (&["time_ms;offset_bytes;size_bytes;rw", "1;0;512;W"], "--columns time:ms,lba:bytes,len:bytes,op reads it"),
             (
                 &["a b 1690000000.5 R 1000 8", "a c 1690000001.5 W 900 16"],
-                "--columns _,_,time:s,op,lba:sectors,len:sectors reads it, if its times are in s and its addresses and sizes are \
-                 in sectors of 512 bytes; blocks:4096 in place of sectors counts blocks of 4 KiB",
+                "--columns _,_,time:s,op,lba:sectors,len:sectors reads it, if column 3 is its time, column 5 is its address and column 6 is its \
+                 size, its times are in s and its addresses and sizes are in sectors of 512 bytes; blocks:4096 in place of sectors counts blocks of \
+                 4 KiB",
             ),
             (
                 &["id,op,ts,disk,lbn,blocks", "1,0,5,sda,8,3", "2,1,6,sda,8,3"],
@@ -796,6 +1024,29 @@ mod tests {
             (
                 &["kind,sector,sectors,asked_ns,array_ns", "R,8,8,100,40", "W,16,8,200,30"],
                 "--columns op,lba:sectors,len:sectors,time:ns reads it",
+            ),
+            // A name that is only a unit is assumed to be the time, and one beside others where nothing else is.
+            (&["usec,op,lba_sectors,sectors", "1,R,8,8"], "--columns time:us,op,lba:sectors,len:sectors reads it, if `usec` is its time"),
+            (
+                &["mono_ns,op,lba_sectors,sectors", "1,R,8,8", "2,R,16,8"],
+                "--columns time:ns,op,lba:sectors,len:sectors reads it, if `mono_ns` is its time",
+            ),
+            (&["time_us,mono_ns,op,lba_sectors,sectors", "1,7,R,8,8"], "--columns time:us,_,op,lba:sectors,len:sectors reads it"),
+            (
+                &["xx_ms,yy_us,op,lba_sectors,sectors", "1,1,R,8,8", "2,2,R,16,8"],
+                "`xx_ms` (column 1) and `yy_us` (column 2) could each be its time; say which is by its number and unit, 1:ms or 2:us, in place of \
+                 TIME: --columns time=TIME,op=3,lba=4:sectors,len=5:sectors reads it then",
+            ),
+            (
+                &["seqno,rw,offset_bytes,size_bytes,rtt_us", "0,R,0,512,9", "1,R,512,512,10"],
+                "no name among its columns says when a request came; put time:us, or another unit, in the place of the column that has it. \
+                 Without times, played with --queue-depth N for the number that is always outstanding, --columns \
+                 _,op,lba:bytes,len:bytes,latency:us reads it",
+            ),
+            (
+                &["time_s,op,lba,len", "0.5,R,8,8,x", "0.6,R,8,8,y"],
+                "its header line has 4 names and its lines have 5 fields, so that it is not known which field each names; --columns says what \
+                 each field is, as in time:us,op,lba:sectors,len:bytes",
             ),
             (&["when,op,sector,sectors", "2024-05-31T23:59:59Z,R,8,8"], "--columns time:iso8601,op,lba:sectors,len:sectors reads it"),
             (
