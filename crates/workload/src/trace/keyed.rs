@@ -332,7 +332,9 @@ fn each_object(text: &str, found: &mut dyn FnMut(&Keyed, Option<&str>, &[Open]))
         }
         found(&closed.pairs, closed.key.as_deref(), open);
         if let (Some(outer), Some(key)) = (open.last_mut().filter(|outer| !outer.is_list), closed.key) {
-            let are_near = |(inner, _): &(String, String)| inner.matches(WITHIN).count() + 1 < DEPTH_MAX;
+            // Numbers are the places of a list, as where each column is an object.
+            let is_place = |inner: &str| inner.bytes().all(|byte| byte.is_ascii_digit());
+            let are_near = |(inner, _): &(String, String)| inner.matches(WITHIN).count() + 1 < DEPTH_MAX && !is_place(inner);
             outer.pairs.extend(closed.pairs.into_iter().filter(are_near).map(|(inner, value)| (format!("{key}{WITHIN}{inner}"), value)));
         }
     };
@@ -571,6 +573,14 @@ mod tests {
             "the object that is most like a request has the keys `op`, `size` and `who.name`, and none of them names an address"
         );
         assert!(of_json("{}").starts_with("no object of its beginning has keys"));
+        // Columns with the numbers of requests.
+        let how = of_json(
+            r#"{"time_s": {"0": 0.1, "1": 0.2}, "rw": {"0": "R", "1": "W"}, "lba": {"0": 8, "1": 16}, "size": {"0": 512, "1": 512}}"#,
+        );
+        assert_eq!(
+            how,
+            "the object that is most like a request has the keys `0` and `1`, and none of them names an operation, an address and a size"
+        );
     }
 
     #[test]
