@@ -320,9 +320,12 @@ struct Open {
     next: Option<String>,
 }
 
+/// What is called with an object: its keys, its key in the object around it, and what is open around it.
+type Found<'a> = dyn FnMut(&Keyed, Option<&str>, &[Open]) + 'a;
+
 /// Calls a function with each object of a text, as far as that goes, the inner before the outer; with its key, and with what is open
 /// around it.
-fn each_object(text: &str, found: &mut dyn FnMut(&Keyed, Option<&str>, &[Open])) {
+fn each_object(text: &str, found: &mut Found<'_>) {
     let bytes = text.as_bytes();
     let mut open: Vec<Open> = Vec::new();
     let mut close = |open: &mut Vec<Open>| {
