@@ -320,9 +320,12 @@ struct Open {
     next: Option<String>,
 }
 
+/// What is called with an object: its keys, its key in the object around it, and what is open around it.
+type Found<'a> = dyn FnMut(&Keyed, Option<&str>, &[Open]) + 'a;
+
 /// Calls a function with each object of a text, as far as that goes, the inner before the outer; with its key, and with what is open
 /// around it.
-fn each_object(text: &str, found: &mut dyn FnMut(&Keyed, Option<&str>, &[Open])) {
+fn each_object(text: &str, found: &mut Found<'_>) {
     let bytes = text.as_bytes();
     let mut open: Vec<Open> = Vec::new();
     let mut close = |open: &mut Vec<Open>| {
@@ -332,7 +335,9 @@ fn each_object(text: &str, found: &mut dyn FnMut(&Keyed, Option<&str>, &[Open]))
         }
         found(&closed.pairs, closed.key.as_deref(), open);
         if let (Some(outer), Some(key)) = (open.last_mut().filter(|outer| !outer.is_list), closed.key) {
-            let are_near = |(inner, _): &(String, String)| inner.matches(WITHIN).count() + 1 < DEPTH_MAX;
+            // Numbers are the places of a list, as where each column is an object.
+            let is_place = |inner: &str| inner.bytes().all(|byte| byte.is_ascii_digit());
+            let are_near = |(inner, _): &(String, String)| inner.matches(WITHIN).count() + 1 < DEPTH_MAX && !is_place(inner);
             outer.pairs.extend(closed.pairs.into_iter().filter(are_near).map(|(inner, value)| (format!("{key}{WITHIN}{inner}"), value)));
         }
     };
@@ -571,6 +576,14 @@ mod tests {
             "the object that is most like a request has the keys `op`, `size` and `who.name`, and none of them names an address"
         );
         assert!(of_json("{}").starts_with("no object of its beginning has keys"));
+        // Columns with the numbers of requests.
+        let how = of_json(
+            r#"{"time_s": {"0": 0.1, "1": 0.2}, "rw": {"0": "R", "1": "W"}, "lba": {"0": 8, "1": 16}, "size": {"0": 512, "1": 512}}"#,
+        );
+        assert_eq!(
+            how,
+            "the object that is most like a request has the keys `0` and `1`, and none of them names an operation, an address and a size"
+        );
     }
 
     #[test]
