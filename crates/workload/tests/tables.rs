@@ -415,3 +415,35 @@ fn commas_and_points_are_one_thing_in_all_columns() {
     assert!(notes.contains("2 of its times and latencies have a point and three digits behind it, as 1.234 has"), "{notes}");
     assert!(notes.contains(r"sed -E 's/([0-9])\.([0-9]{3})/\1\2/g' takes it out"), "{notes}");
 }
+
+#[test]
+fn two_parts_of_a_time_are_joined() {
+    let folder = Folder::new("parts");
+    let expected = [read(0, 2048, 8), write(480 * US, 4096, 16), read(SECOND + 480 * US, 8192, 8)];
+    for (text, typed) in [
+        (
+            "sec,nsec,op,offset_bytes,size_bytes\n1709632800,2500000,R,1048576,4096\n1709632800,2980000,W,2097152,8192\n1709632801,2980000,R,4194304,4096\n",
+            "time:s,_,op,lba:bytes,len:bytes",
+        ),
+        (
+            "tv_sec tv_usec op offset_bytes size_bytes\n7 2500 R 1048576 4096\n7 2980 W 2097152 8192\n8 2980 R 4194304 4096\n",
+            "time:s,_,op,lba:bytes,len:bytes",
+        ),
+        (
+            "date;time;usec;op;offset_bytes;size_bytes\n2024-03-05;10:00:00;2500;R;1048576;4096\n2024-03-05;10:00:00;2980;W;2097152;8192\n\
+          2024-03-05;10:00:01;2980;R;4194304;4096\n",
+            "time:iso8601,_,_,op,lba:bytes,len:bytes",
+        ),
+    ] {
+        let path = folder.file("t", text);
+        let refused = play(&path, &none()).unwrap_err().to_string();
+        assert!(refused.contains("are two parts of its time"), "{refused}");
+        assert_eq!(proposed(&refused).as_deref(), Some(typed), "{refused}");
+        let command = refused.split('`').find(|part| part.starts_with("awk ")).unwrap_or_else(|| panic!("{refused}"));
+        assert!(std::process::Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
+        assert_eq!(play(&folder.0.join("t.csv"), &by(typed)).unwrap(), expected, "{command}");
+    }
+    let quoted = "sec,nsec,op,offset_bytes,size_bytes\n\"7\",\"25\",R,1048576,4096\n\"8\",\"2\",R,1048576,4096\n";
+    let refused = message(play(&folder.file("q", quoted), &none()), &folder);
+    assert!(refused.contains("which no option joins") && proposed(&refused).is_none(), "{refused}");
+}

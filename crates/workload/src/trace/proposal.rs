@@ -9,6 +9,7 @@ use crate::text;
 use crate::trace::columns::{self, Delimited};
 use crate::trace::delimiter::Delimiter;
 use crate::trace::fields;
+use crate::trace::foreign;
 use crate::trace::header::{self, Is, Name, Preamble, Unit};
 use crate::trace::iso8601;
 use crate::trace::mapping::{Columns, EXAMPLE, KEEP, Keep, NLB, Role};
@@ -184,6 +185,82 @@ impl<'a> Head<'a> {
         };
         let readers = [iso8601::read, iso8601::month_first, iso8601::day_first];
         index > 0 && readers.into_iter().any(|read| self.rows.iter().all(|row| is_of_next(row, read)))
+    }
+
+    /// The columns of whole seconds and of what is behind them, with its number of digits, where a time is written in two parts.
+    fn parts_of_time(&self) -> Option<(usize, usize, usize)> {
+        let titles = self.titles?;
+        let digits = |index: usize| match self.names[index].unit {
+            Some(Unit::Time(TimeUnit::Nanoseconds)) => Some(9),
+            Some(Unit::Time(TimeUnit::Microseconds)) => Some(6),
+            Some(Unit::Time(TimeUnit::Milliseconds)) => Some(3),
+            _ => None,
+        };
+        let is_part = |index: usize, digits: usize| {
+            self.column(index).all(|field| !field.is_empty() && field.len() <= digits && field.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        // What a name is of, without its unit: nothing in `nsec`, and `tv` in `tv_nsec`.
+        let stem = |index: usize| {
+            let title = titles[index].to_lowercase();
+            title
+                .trim_end_matches([')', ']'])
+                .rsplit_once(|letter: char| !letter.is_alphanumeric())
+                .map_or(String::new(), |(stem, _)| stem.into())
+        };
+        let fine = (0..self.names.len()).find(|index| {
+            let is_time = matches!(self.names[*index].is, Is::Role(Role::Time) | Is::SomeTime);
+            is_time && digits(*index).is_some_and(|digits| is_part(*index, digits)) && self.whole_seconds(*index, &stem).is_some()
+        })?;
+        Some((self.whole_seconds(fine, &stem)?, fine, digits(fine)?))
+    }
+
+    /// The column of the whole seconds of times whose rest is in this one.
+    fn whole_seconds(&self, fine: usize, stem: &dyn Fn(usize) -> String) -> Option<usize> {
+        let is_whole = |index: usize| self.column(index).all(|field| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit()));
+        let is_in_seconds = |index: &usize| {
+            self.names[*index].unit == Some(Unit::Time(TimeUnit::Seconds))
+                && matches!(self.names[*index].is, Is::Role(Role::Time) | Is::SomeTime)
+                && is_whole(*index)
+                && stem(*index) == stem(fine)
+        };
+        let is_of_day = |index: &usize| {
+            let is_clock = self.is_clock(*index) || self.written_out(*index).is_some() && !self.column(*index).all(iso8601::is_date);
+            self.names[fine].bare_unit
+                && is_clock
+                && self.column(*index).all(|field| !field.contains(['.', ',', 'Z', '+']) && field.contains(':'))
+        };
+        let mut others = (0..self.names.len()).filter(|index| *index != fine);
+        others.clone().find(is_in_seconds).or_else(|| others.find(is_of_day))
+    }
+
+    /// The command that writes a text with both parts of its time in the first, if there is one.
+    fn join_of_parts(&self, first: &FirstLines, (coarse, fine, digits): (usize, usize, usize)) -> Option<String> {
+        let header = self.preamble.header.as_ref()?;
+        let line = first.numbers.get(header.at)?;
+        let delimiter = header.delimiter?;
+        if first.path.is_empty() || self.lines.iter().any(|(_, line)| line.contains('"')) {
+            return None;
+        }
+        let between = match delimiter {
+            Delimiter::WhiteSpace => String::new(),
+            Delimiter::Letter('\t') => "-F '\\t' -v OFS='\\t' ".into(),
+            Delimiter::Letter('|') => "-F '[|]' -v OFS='|' ".into(),
+            Delimiter::Letter(letter) => format!("-F '{letter}' -v OFS='{letter}' "),
+        };
+        let file = foreign::shell_name(std::path::Path::new(&first.path));
+        let (coarse, fine) = (coarse + 1, fine + 1);
+        Some(format!(
+            "awk {between}'NR > {line} {{ ${coarse} = ${coarse} \".\" sprintf(\"%0{digits}d\", ${fine}) }} {{ print }}' {file} > {file}.csv"
+        ))
+    }
+
+    /// Takes what is behind the whole seconds to them.
+    fn join(&mut self, coarse: usize, fine: usize, digits: usize) {
+        for row in &mut self.rows {
+            row[coarse] = format!("{}.{:0>digits$}", row[coarse], row[fine]);
+        }
+        self.names[coarse].bare_unit = false;
+        self.names[fine].is = Is::Other;
     }
 
     /// What the words of a column of operations mean, if that can be told; `usual` is what the codes 0 and 1 mean.
@@ -383,7 +460,19 @@ impl Units {
 /// clear, as a sentence; nothing if its columns can't be told. `format` has the columns that its lines seem to have, and `given`
 /// is the unit of time that was given.
 pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&Columns>, given: Option<TimeUnit>) -> Option<String> {
-    let head = Head::of(first, preamble)?;
+    let mut head = Head::of(first, preamble)?;
+    if let Some((coarse, fine, digits)) = head.parts_of_time() {
+        let said = format!("{} and {} are two parts of its time", head.said_with_number(coarse), head.said_with_number(fine));
+        let join = head.join_of_parts(first, (coarse, fine, digits));
+        head.join(coarse, fine, digits);
+        let mut assumed = Vec::new();
+        let roles = roles_by_name(&head, format, &mut assumed);
+        let way = proposal_of(&head, roles, assumed, format, given);
+        return Some(match (join, way) {
+            (Some(join), Some(way)) => format!("{said}; `{join}` writes it with both in one, and of that, {way}"),
+            _ => format!("{said}, which no option joins; write them as one number, with the second behind a point"),
+        });
+    }
     if head.titles.is_some() {
         let mut assumed = Vec::new();
         let roles = roles_by_name(&head, format, &mut assumed);
