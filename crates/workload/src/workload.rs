@@ -70,7 +70,7 @@ pub struct Workload {
 
 #[derive(Clone, Debug)]
 enum Requests {
-    Trace(Trace),
+    Trace(Box<Trace>),
     Synthetic(Synthetic),
     Threads(Vec<(String, Synthetic)>),
     Profile { profile: Profile, claims: Vec<Claim> },
@@ -344,7 +344,7 @@ impl Workload {
             pacing,
             detail: format!("{}, format {}{times}: {requests}{span}{paced}", trace.path().display(), trace.format()),
             notes: trace.notes().to_vec(),
-            requests: Requests::Trace(trace),
+            requests: Requests::Trace(Box::new(trace)),
             preparation: Preparation::default(),
         })
     }
@@ -456,7 +456,7 @@ impl Workload {
             transform.check_unpaced(&self.name)?;
         }
         let (transformed, claims) = match self.requests {
-            Requests::Trace(trace) => (Transformed::new(&self.name, Base::Trace(Box::new(trace)), self.notes, *transform)?, Vec::new()),
+            Requests::Trace(trace) => (Transformed::new(&self.name, Base::Trace(trace), self.notes, *transform)?, Vec::new()),
             Requests::Profile { profile, claims } => {
                 (Transformed::new(&self.name, Base::Profile(profile), self.notes, *transform)?, claims)
             }

@@ -447,3 +447,28 @@ fn two_parts_of_a_time_are_joined() {
     let refused = message(play(&folder.file("q", quoted), &none()), &folder);
     assert!(refused.contains("which no option joins") && proposed(&refused).is_none(), "{refused}");
 }
+
+#[test]
+fn times_that_fall_back_by_all_they_reach_are_not_only_late() {
+    let folder = Folder::new("wrapped");
+    let typed = by("time:us,op,lba:bytes,len:bytes");
+    let line = |time: u64, at: u64| format!("{time},R,{},4096\n", at * 4096);
+    let header = "time_us,op,offset_bytes,size_bytes\n";
+    // Sorted by address.
+    let mixed: String = (0..24).map(|at| line(8_321 - at * 13 % 24 * 100, at)).collect();
+    let path = folder.file("t", format!("{header}{mixed}"));
+    let refused = play(&path, &typed).unwrap_err().to_string();
+    assert!(!refused.contains("--reorder-ms ") && refused.contains("sorted by something else"), "{refused}");
+    let command = refused.split('`').find(|part| part.contains("sort -s")).unwrap_or_else(|| panic!("{refused}"));
+    assert!(std::process::Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
+    let sorted = play(&folder.0.join("t.sorted"), &typed).unwrap();
+    assert_eq!((sorted.len(), sorted[0].at, sorted[23].at), (24, 0, 2_300 * US), "{command}");
+    // A counter that wraps.
+    let wrapped: String = (0..20).map(|at| line((u64::from(u32::MAX) - 500 + at * 100) % (1 << 32), at)).collect();
+    let refused = message(play(&folder.file("w", format!("{header}{wrapped}")), &typed), &folder);
+    assert!(!refused.contains("--reorder-ms ") && refused.contains("counter of its times has wrapped"), "{refused}");
+    // Negative times are times.
+    let text = format!("{header}-500,R,0,4096\n-20,W,8192,4096\n30,R,4096,4096\n");
+    let (arrivals, _) = by_proposal(&folder, &text);
+    assert_eq!(arrivals, [read(0, 0, 8), write(480 * US, 16, 8), read(530 * US, 8, 8)]);
+}

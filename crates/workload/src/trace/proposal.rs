@@ -115,8 +115,10 @@ impl<'a> Head<'a> {
     /// Whether what stands in a column could be what a role needs.
     fn could_be(&self, index: usize, role: Role) -> bool {
         let mut fields = self.column(index);
-        let is_time =
-            |field: &str| fields::time_ns(field, TimeUnit::Nanoseconds, NOWHERE).is_ok() || fields::without_groups(field).is_some();
+        let is_time = |field: &str| {
+            fields::time_ns(field.strip_prefix('-').unwrap_or(field), TimeUnit::Nanoseconds, NOWHERE).is_ok()
+                || fields::without_groups(field).is_some()
+        };
         match role {
             Role::Time | Role::Done => fields.all(is_time) || self.written_out(index).is_some(),
             Role::Delta => fields.all(is_time),
@@ -172,7 +174,10 @@ impl<'a> Head<'a> {
     fn grows(&self, index: usize) -> bool {
         let time = |field: &str| {
             let field = fields::without_groups(field).unwrap_or_else(|| field.to_owned());
-            fields::time_ns(&field, TimeUnit::Seconds, NOWHERE).ok()
+            match field.strip_prefix('-') {
+                Some(rest) => fields::time_ns(rest, TimeUnit::Seconds, NOWHERE).ok().map(|time_ns| -time_ns),
+                None => fields::time_ns(&field, TimeUnit::Seconds, NOWHERE).ok(),
+            }
         };
         let numbers: Option<Vec<i128>> = self.column(index).map(time).collect();
         self.written_out(index).is_some() || numbers.is_some_and(|numbers| numbers.is_sorted() && numbers.first() < numbers.last())
