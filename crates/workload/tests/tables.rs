@@ -472,3 +472,21 @@ fn times_that_fall_back_by_all_they_reach_are_not_only_late() {
     let (arrivals, _) = by_proposal(&folder, &text);
     assert_eq!(arrivals, [read(0, 0, 8), write(480 * US, 16, 8), read(530 * US, 8, 8)]);
 }
+
+#[test]
+fn lines_that_break_a_table_are_named() {
+    let folder = Folder::new("broken");
+    for (text, expected) in [
+        (
+            "time_us,op,offset_bytes,size_bytes,comm\n0,R,4096,4096,x\n5,R,8192,4096,\"a\nb\"\n",
+            "line 3 has a quotation mark that is not closed",
+        ),
+        (
+            "time_us,op,offset_bytes,size_bytes\n0,R,4096,4096\ntime_us,op,size_bytes,offset_bytes\n5,R,4096,8192\n",
+            "line 3, `time_us,op,size_bytes,offset_bytes`, names columns otherwise than the header line",
+        ),
+    ] {
+        let refused = message(play(&folder.file("t", text), &none()), &folder);
+        assert!(refused.contains(expected) && proposed(&refused).is_none(), "{refused}");
+    }
+}

@@ -192,6 +192,12 @@ impl<'a> Head<'a> {
         index > 0 && readers.into_iter().any(|read| self.rows.iter().all(|row| is_of_next(row, read)))
     }
 
+    /// A line that names columns, and not as the header line does.
+    fn other_header(&self) -> Option<(u64, &'a str)> {
+        self.titles?;
+        self.lines.iter().copied().find(|(_, line)| header::names_columns(line))
+    }
+
     /// The columns of whole seconds and of what is behind them, with its number of digits, where a time is written in two parts.
     fn parts_of_time(&self) -> Option<(usize, usize, usize)> {
         let titles = self.titles?;
@@ -465,7 +471,22 @@ impl Units {
 /// clear, as a sentence; nothing if its columns can't be told. `format` has the columns that its lines seem to have, and `given`
 /// is the unit of time that was given.
 pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&Columns>, given: Option<TimeUnit>) -> Option<String> {
+    let open_quote = (preamble.lines..first.lines.len()).find(|at| is_open(&first.lines[*at]));
+    if let Some(at) = open_quote.filter(|_| preamble.header.is_some()) {
+        return Some(format!(
+            "line {} has a quotation mark that is not closed on it, as where a field goes on in the next line. A request is one line: no option \
+             reads it; write it without line breaks in fields",
+            first.numbers.get(at).copied().unwrap_or(at as u64 + 1)
+        ));
+    }
     let mut head = Head::of(first, preamble)?;
+    if let Some((number, line)) = head.other_header() {
+        return Some(format!(
+            "line {number}, {}, names columns otherwise than the header line, so that no mapping reads both parts; split the file before it, \
+             and read each part",
+            text::quoted(line)
+        ));
+    }
     if let Some((coarse, fine, digits)) = head.parts_of_time() {
         let said = format!("{} and {} are two parts of its time", head.said_with_number(coarse), head.said_with_number(fine));
         let join = head.join_of_parts(first, (coarse, fine, digits));
@@ -501,6 +522,12 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
         [way] => Some(way.clone()),
         ways => Some(format!("its columns have no names, and they could be several things: {}", ways.join("; or, "))),
     }
+}
+
+/// Whether a line has a quotation mark that opens a field and is not closed.
+fn is_open(line: &str) -> bool {
+    let begins_field = line.trim_start().starts_with('"') || [",\"", ";\"", "\t\"", "|\""].iter().any(|mark| line.contains(mark));
+    begins_field && Delimiter::of(line, 2).is_some_and(|delimiter| delimiter.fields(line).is_empty())
 }
 
 /// Which column each role is assumed to have, as a phrase.
