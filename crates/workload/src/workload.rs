@@ -71,7 +71,7 @@ pub struct Workload {
 #[derive(Clone, Debug)]
 enum Requests {
     Trace(Box<Trace>),
-    Synthetic(Synthetic),
+    Synthetic(Box<Synthetic>),
     Threads(Vec<(String, Synthetic)>),
     Profile { profile: Profile, claims: Vec<Claim> },
     Transformed { transformed: Box<Transformed>, claims: Vec<Claim> },
@@ -420,7 +420,7 @@ impl Workload {
                 pacing: synthetic.pacing(),
                 detail: synthetic.detail(),
                 notes: Vec::new(),
-                requests: Requests::Synthetic(synthetic),
+                requests: Requests::Synthetic(Box::new(synthetic)),
                 preparation: Preparation::default(),
             },
             Table::Threads(threads) => {
