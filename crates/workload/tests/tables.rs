@@ -415,3 +415,78 @@ fn commas_and_points_are_one_thing_in_all_columns() {
     assert!(notes.contains("2 of its times and latencies have a point and three digits behind it, as 1.234 has"), "{notes}");
     assert!(notes.contains(r"sed -E 's/([0-9])\.([0-9]{3})/\1\2/g' takes it out"), "{notes}");
 }
+
+#[test]
+fn two_parts_of_a_time_are_joined() {
+    let folder = Folder::new("parts");
+    let expected = [read(0, 2048, 8), write(480 * US, 4096, 16), read(SECOND + 480 * US, 8192, 8)];
+    for (text, typed) in [
+        (
+            "sec,nsec,op,offset_bytes,size_bytes\n1709632800,2500000,R,1048576,4096\n1709632800,2980000,W,2097152,8192\n1709632801,2980000,R,4194304,4096\n",
+            "time:s,_,op,lba:bytes,len:bytes",
+        ),
+        (
+            "tv_sec tv_usec op offset_bytes size_bytes\n7 2500 R 1048576 4096\n7 2980 W 2097152 8192\n8 2980 R 4194304 4096\n",
+            "time:s,_,op,lba:bytes,len:bytes",
+        ),
+        (
+            "date;time;usec;op;offset_bytes;size_bytes\n2024-03-05;10:00:00;2500;R;1048576;4096\n2024-03-05;10:00:00;2980;W;2097152;8192\n\
+          2024-03-05;10:00:01;2980;R;4194304;4096\n",
+            "time:iso8601,_,_,op,lba:bytes,len:bytes",
+        ),
+    ] {
+        let path = folder.file("t", text);
+        let refused = play(&path, &none()).unwrap_err().to_string();
+        assert!(refused.contains("are two parts of its time"), "{refused}");
+        assert_eq!(proposed(&refused).as_deref(), Some(typed), "{refused}");
+        let command = refused.split('`').find(|part| part.starts_with("awk ")).unwrap_or_else(|| panic!("{refused}"));
+        assert!(std::process::Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
+        assert_eq!(play(&folder.0.join("t.csv"), &by(typed)).unwrap(), expected, "{command}");
+    }
+    let quoted = "sec,nsec,op,offset_bytes,size_bytes\n\"7\",\"25\",R,1048576,4096\n\"8\",\"2\",R,1048576,4096\n";
+    let refused = message(play(&folder.file("q", quoted), &none()), &folder);
+    assert!(refused.contains("which no option joins") && proposed(&refused).is_none(), "{refused}");
+}
+
+#[test]
+fn times_that_fall_back_by_all_they_reach_are_not_only_late() {
+    let folder = Folder::new("wrapped");
+    let typed = by("time:us,op,lba:bytes,len:bytes");
+    let line = |time: u64, at: u64| format!("{time},R,{},4096\n", at * 4096);
+    let header = "time_us,op,offset_bytes,size_bytes\n";
+    // Sorted by address.
+    let mixed: String = (0..24).map(|at| line(8_321 - at * 13 % 24 * 100, at)).collect();
+    let path = folder.file("t", format!("{header}{mixed}"));
+    let refused = play(&path, &typed).unwrap_err().to_string();
+    assert!(!refused.contains("--reorder-ms ") && refused.contains("sorted by something else"), "{refused}");
+    let command = refused.split('`').find(|part| part.contains("sort -s")).unwrap_or_else(|| panic!("{refused}"));
+    assert!(std::process::Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
+    let sorted = play(&folder.0.join("t.sorted"), &typed).unwrap();
+    assert_eq!((sorted.len(), sorted[0].at, sorted[23].at), (24, 0, 2_300 * US), "{command}");
+    // A counter that wraps.
+    let wrapped: String = (0..20).map(|at| line((u64::from(u32::MAX) - 500 + at * 100) % (1 << 32), at)).collect();
+    let refused = message(play(&folder.file("w", format!("{header}{wrapped}")), &typed), &folder);
+    assert!(!refused.contains("--reorder-ms ") && refused.contains("counter of its times has wrapped"), "{refused}");
+    // Negative times are times.
+    let text = format!("{header}-500,R,0,4096\n-20,W,8192,4096\n30,R,4096,4096\n");
+    let (arrivals, _) = by_proposal(&folder, &text);
+    assert_eq!(arrivals, [read(0, 0, 8), write(480 * US, 16, 8), read(530 * US, 8, 8)]);
+}
+
+#[test]
+fn lines_that_break_a_table_are_named() {
+    let folder = Folder::new("broken");
+    for (text, expected) in [
+        (
+            "time_us,op,offset_bytes,size_bytes,comm\n0,R,4096,4096,x\n5,R,8192,4096,\"a\nb\"\n",
+            "line 3 has a quotation mark that is not closed",
+        ),
+        (
+            "time_us,op,offset_bytes,size_bytes\n0,R,4096,4096\ntime_us,op,size_bytes,offset_bytes\n5,R,4096,8192\n",
+            "line 3, `time_us,op,size_bytes,offset_bytes`, names columns otherwise than the header line",
+        ),
+    ] {
+        let refused = message(play(&folder.file("t", text), &none()), &folder);
+        assert!(refused.contains(expected) && proposed(&refused).is_none(), "{refused}");
+    }
+}

@@ -298,7 +298,7 @@ impl Delimited {
             Some(Role::Delta) => Ok(self.elapsed_ns),
             Some(role) => {
                 let field = self.time_field(line, words[role as usize], self.at[role as usize].unwrap_or(0), self.column(role))?;
-                let time_ns = fields::time_ns(&field, self.time_unit, self.column(role))?;
+                let time_ns = self.signed_ns(&field, self.column(role))?;
                 if role == Role::Time {
                     return Ok(time_ns);
                 }
@@ -308,6 +308,17 @@ impl Delimited {
                 Ok(time_ns
                     - i128::from(fields::latency_ns(&self.number(latency, self.column(Role::Latency))?, unit, self.column(Role::Latency))?))
             }
+        }
+    }
+
+    /// A time that may be before the beginning of its clock: only differences of times matter.
+    #[inline]
+    fn signed_ns(&self, field: &str, column: Column) -> Result<i128, Fault> {
+        match field.strip_prefix('-').filter(|rest| TimeUnit::ALL.contains(&self.time_unit) && !rest.starts_with('-')) {
+            None => fields::time_ns(field, self.time_unit, column),
+            Some(rest) => fields::time_ns(rest, self.time_unit, column)
+                .map(|time_ns| -time_ns)
+                .map_err(|fault| Fault::new(column, field, fault.expected)),
         }
     }
 
@@ -705,6 +716,15 @@ mod tests {
             |line| parser.parse(line),
             &[("1,W,0,0,false", 4, "`0`", "1 or more kib"), ("1,W,0,0,maybe", 5, "`maybe`", "true or false, or 1 or 0")],
         );
+    }
+
+    #[test]
+    fn times_may_be_negative_and_latencies_not() {
+        let mut parser = parser("time,op,lba:sectors,len:sectors", TimeUnit::Microseconds, None);
+        for (time, time_ns) in [("-500", -500_000), ("-0.25", -250), ("7", 7_000)] {
+            assert_eq!(parser.parse(&format!("{time},R,8,8")), Ok(record(time_ns, 0, Op::Read, 8, 8)));
+        }
+        assert_faults(|line| parser.parse(line), &[("--5,R,8,8", 1, "`--5`", "a time in us"), ("-x,R,8,8", 1, "`-x`", "a time in us")]);
     }
 
     #[test]

@@ -50,8 +50,11 @@ pub(super) struct Faults {
     lines: u64,
     /// Those of kinds that are not told.
     others: u64,
-    /// How late the latest of them is.
+    /// How late the latest of them is, and how far it is then from the first time to the last.
     late_ns_max: i128,
+    span_ns: i128,
+    /// The command that sorts the file by its times, if there is one.
+    sort: Option<String>,
 }
 
 impl Faults {
@@ -85,6 +88,20 @@ impl Faults {
             let first_line = line.map(text::quoted);
             self.kinds.push(Kind { sort, first_at: at, first_line, fault, found, lines: 1 });
         }
+    }
+
+    /// Takes note of how far times reach where one is late, and of what sorts them.
+    pub(super) fn late_within(&mut self, span_ns: i128, sort: impl FnOnce() -> Option<String>) {
+        if self.span_ns == 0 {
+            self.sort = sort();
+        }
+        self.span_ns = self.span_ns.max(span_ns);
+    }
+
+    /// Whether times fall back by about all that they reach, again and again: the lines are in another order than that of time.
+    fn is_in_other_order(&self, late: u64) -> bool {
+        const LATE_MIN: u64 = 8;
+        late >= LATE_MIN && self.late_ns_max * 10 >= self.span_ns * 9
     }
 
     /// How many lines are faulty.
@@ -156,6 +173,15 @@ impl Faults {
 
     /// What can be done about them, as the end of a message.
     fn advice(&self, lines: u64, has_requests: bool, format: &str, allowed: Option<SkipFaulty>, at: Position) -> String {
+        // A late request is as sound as the others.
+        let late: u64 = self.kinds.iter().filter(|kind| matches!(kind.sort, Sort::Late(_))).map(|kind| kind.lines).sum();
+        if late == self.lines && self.is_in_other_order(late) {
+            let sort = self.sort.as_ref().map_or_else(|| "sort it by time".into(), |sort| format!("`{sort}` sorts it by time"));
+            return format!(
+                "\nThese times fall back by about all that times of this file reach, so that they are not only late. If the file is sorted by \
+                 something else, {sort}; if the counter of its times has wrapped, add what it counts up to to those behind"
+            );
+        }
         // If there are many, or no other line is a request, the fault is of what they are taken for.
         if !has_requests || self.lines > lines / 2 && lines > 2 {
             return format!(
@@ -163,8 +189,6 @@ impl Faults {
                 format
             );
         }
-        // A late request is as sound as the others.
-        let late: u64 = self.kinds.iter().filter(|kind| matches!(kind.sort, Sort::Late(_))).map(|kind| kind.lines).sum();
         let left_out = self.lines - late;
         let what = match (self.lines, late) {
             (1, _) => format!("this {}", at.unit(1)),

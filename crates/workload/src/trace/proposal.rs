@@ -9,6 +9,7 @@ use crate::text;
 use crate::trace::columns::{self, Delimited};
 use crate::trace::delimiter::Delimiter;
 use crate::trace::fields;
+use crate::trace::foreign;
 use crate::trace::header::{self, Is, Name, Preamble, Unit};
 use crate::trace::iso8601;
 use crate::trace::mapping::{Columns, EXAMPLE, KEEP, Keep, NLB, Role};
@@ -114,8 +115,10 @@ impl<'a> Head<'a> {
     /// Whether what stands in a column could be what a role needs.
     fn could_be(&self, index: usize, role: Role) -> bool {
         let mut fields = self.column(index);
-        let is_time =
-            |field: &str| fields::time_ns(field, TimeUnit::Nanoseconds, NOWHERE).is_ok() || fields::without_groups(field).is_some();
+        let is_time = |field: &str| {
+            fields::time_ns(field.strip_prefix('-').unwrap_or(field), TimeUnit::Nanoseconds, NOWHERE).is_ok()
+                || fields::without_groups(field).is_some()
+        };
         match role {
             Role::Time | Role::Done => fields.all(is_time) || self.written_out(index).is_some(),
             Role::Delta => fields.all(is_time),
@@ -171,7 +174,10 @@ impl<'a> Head<'a> {
     fn grows(&self, index: usize) -> bool {
         let time = |field: &str| {
             let field = fields::without_groups(field).unwrap_or_else(|| field.to_owned());
-            fields::time_ns(&field, TimeUnit::Seconds, NOWHERE).ok()
+            match field.strip_prefix('-') {
+                Some(rest) => fields::time_ns(rest, TimeUnit::Seconds, NOWHERE).ok().map(|time_ns| -time_ns),
+                None => fields::time_ns(&field, TimeUnit::Seconds, NOWHERE).ok(),
+            }
         };
         let numbers: Option<Vec<i128>> = self.column(index).map(time).collect();
         self.written_out(index).is_some() || numbers.is_some_and(|numbers| numbers.is_sorted() && numbers.first() < numbers.last())
@@ -184,6 +190,88 @@ impl<'a> Head<'a> {
         };
         let readers = [iso8601::read, iso8601::month_first, iso8601::day_first];
         index > 0 && readers.into_iter().any(|read| self.rows.iter().all(|row| is_of_next(row, read)))
+    }
+
+    /// A line that names columns, and not as the header line does.
+    fn other_header(&self) -> Option<(u64, &'a str)> {
+        self.titles?;
+        self.lines.iter().copied().find(|(_, line)| header::names_columns(line))
+    }
+
+    /// The columns of whole seconds and of what is behind them, with its number of digits, where a time is written in two parts.
+    fn parts_of_time(&self) -> Option<(usize, usize, usize)> {
+        let titles = self.titles?;
+        let digits = |index: usize| match self.names[index].unit {
+            Some(Unit::Time(TimeUnit::Nanoseconds)) => Some(9),
+            Some(Unit::Time(TimeUnit::Microseconds)) => Some(6),
+            Some(Unit::Time(TimeUnit::Milliseconds)) => Some(3),
+            _ => None,
+        };
+        let is_part = |index: usize, digits: usize| {
+            self.column(index).all(|field| !field.is_empty() && field.len() <= digits && field.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        // What a name is of, without its unit: nothing in `nsec`, and `tv` in `tv_nsec`.
+        let stem = |index: usize| {
+            let title = titles[index].to_lowercase();
+            title
+                .trim_end_matches([')', ']'])
+                .rsplit_once(|letter: char| !letter.is_alphanumeric())
+                .map_or(String::new(), |(stem, _)| stem.into())
+        };
+        let fine = (0..self.names.len()).find(|index| {
+            let is_time = matches!(self.names[*index].is, Is::Role(Role::Time) | Is::SomeTime);
+            is_time && digits(*index).is_some_and(|digits| is_part(*index, digits)) && self.whole_seconds(*index, &stem).is_some()
+        })?;
+        Some((self.whole_seconds(fine, &stem)?, fine, digits(fine)?))
+    }
+
+    /// The column of the whole seconds of times whose rest is in this one.
+    fn whole_seconds(&self, fine: usize, stem: &dyn Fn(usize) -> String) -> Option<usize> {
+        let is_whole = |index: usize| self.column(index).all(|field| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit()));
+        let is_in_seconds = |index: &usize| {
+            self.names[*index].unit == Some(Unit::Time(TimeUnit::Seconds))
+                && matches!(self.names[*index].is, Is::Role(Role::Time) | Is::SomeTime)
+                && is_whole(*index)
+                && stem(*index) == stem(fine)
+        };
+        let is_of_day = |index: &usize| {
+            let is_clock = self.is_clock(*index) || self.written_out(*index).is_some() && !self.column(*index).all(iso8601::is_date);
+            self.names[fine].bare_unit
+                && is_clock
+                && self.column(*index).all(|field| !field.contains(['.', ',', 'Z', '+']) && field.contains(':'))
+        };
+        let mut others = (0..self.names.len()).filter(|index| *index != fine);
+        others.clone().find(is_in_seconds).or_else(|| others.find(is_of_day))
+    }
+
+    /// The command that writes a text with both parts of its time in the first, if there is one.
+    fn join_of_parts(&self, first: &FirstLines, (coarse, fine, digits): (usize, usize, usize)) -> Option<String> {
+        let header = self.preamble.header.as_ref()?;
+        let line = first.numbers.get(header.at)?;
+        let delimiter = header.delimiter?;
+        if first.path.is_empty() || self.lines.iter().any(|(_, line)| line.contains('"')) {
+            return None;
+        }
+        let between = match delimiter {
+            Delimiter::WhiteSpace => String::new(),
+            Delimiter::Letter('\t') => "-F '\\t' -v OFS='\\t' ".into(),
+            Delimiter::Letter('|') => "-F '[|]' -v OFS='|' ".into(),
+            Delimiter::Letter(letter) => format!("-F '{letter}' -v OFS='{letter}' "),
+        };
+        let file = foreign::shell_name(std::path::Path::new(&first.path));
+        let (coarse, fine) = (coarse + 1, fine + 1);
+        Some(format!(
+            "awk {between}'NR > {line} {{ ${coarse} = ${coarse} \".\" sprintf(\"%0{digits}d\", ${fine}) }} {{ print }}' {file} > {file}.csv"
+        ))
+    }
+
+    /// Takes what is behind the whole seconds to them.
+    fn join(&mut self, coarse: usize, fine: usize, digits: usize) {
+        for row in &mut self.rows {
+            row[coarse] = format!("{}.{:0>digits$}", row[coarse], row[fine]);
+        }
+        self.names[coarse].bare_unit = false;
+        self.names[fine].is = Is::Other;
     }
 
     /// What the words of a column of operations mean, if that can be told; `usual` is what the codes 0 and 1 mean.
@@ -383,7 +471,34 @@ impl Units {
 /// clear, as a sentence; nothing if its columns can't be told. `format` has the columns that its lines seem to have, and `given`
 /// is the unit of time that was given.
 pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&Columns>, given: Option<TimeUnit>) -> Option<String> {
-    let head = Head::of(first, preamble)?;
+    let open_quote = (preamble.lines..first.lines.len()).find(|at| is_open(&first.lines[*at]));
+    if let Some(at) = open_quote.filter(|_| preamble.header.is_some()) {
+        return Some(format!(
+            "line {} has a quotation mark that is not closed on it, as where a field goes on in the next line. A request is one line: no option \
+             reads it; write it without line breaks in fields",
+            first.numbers.get(at).copied().unwrap_or(at as u64 + 1)
+        ));
+    }
+    let mut head = Head::of(first, preamble)?;
+    if let Some((number, line)) = head.other_header() {
+        return Some(format!(
+            "line {number}, {}, names columns otherwise than the header line, so that no mapping reads both parts; split the file before it, \
+             and read each part",
+            text::quoted(line)
+        ));
+    }
+    if let Some((coarse, fine, digits)) = head.parts_of_time() {
+        let said = format!("{} and {} are two parts of its time", head.said_with_number(coarse), head.said_with_number(fine));
+        let join = head.join_of_parts(first, (coarse, fine, digits));
+        head.join(coarse, fine, digits);
+        let mut assumed = Vec::new();
+        let roles = roles_by_name(&head, format, &mut assumed);
+        let way = proposal_of(&head, roles, assumed, format, given);
+        return Some(match (join, way) {
+            (Some(join), Some(way)) => format!("{said}; `{join}` writes it with both in one, and of that, {way}"),
+            _ => format!("{said}, which no option joins; write them as one number, with the second behind a point"),
+        });
+    }
     if head.titles.is_some() {
         let mut assumed = Vec::new();
         let roles = roles_by_name(&head, format, &mut assumed);
@@ -407,6 +522,12 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
         [way] => Some(way.clone()),
         ways => Some(format!("its columns have no names, and they could be several things: {}", ways.join("; or, "))),
     }
+}
+
+/// Whether a line has a quotation mark that opens a field and is not closed.
+fn is_open(line: &str) -> bool {
+    let begins_field = line.trim_start().starts_with('"') || [",\"", ";\"", "\t\"", "|\""].iter().any(|mark| line.contains(mark));
+    begins_field && Delimiter::of(line, 2).is_some_and(|delimiter| delimiter.fields(line).is_empty())
 }
 
 /// Which column each role is assumed to have, as a phrase.

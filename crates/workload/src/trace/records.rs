@@ -11,8 +11,10 @@ use crate::reading::TraceContent;
 use crate::text;
 use crate::trace::columns;
 use crate::trace::completions::Completions;
+use crate::trace::delimiter::Delimiter;
 use crate::trace::faults::{Faults, Sort};
 use crate::trace::fields::Fault;
+use crate::trace::foreign;
 use crate::trace::header::{self, Preamble};
 use crate::trace::input::{Input, Line};
 use crate::trace::units::{OpCodes, TimeUnit};
@@ -140,6 +142,27 @@ enum Units {
 /// What is wrong with a line that is no text.
 fn no_text(found: String) -> Fault {
     Fault { column: Column { number: 0, name: "text" }, found, expected: "text".into() }
+}
+
+/// The command that sorts a text by the numbers in a column. Commas before fractions are no numbers to it, nor are those between quotation
+/// marks.
+fn sorting(path: &str, preamble: &Preamble, line: &str, column: usize) -> Option<String> {
+    let delimiter = preamble.header.as_ref().and_then(|header| header.delimiter).or_else(|| Delimiter::of(line, 3))?;
+    let field = delimiter.fields(line).into_iter().nth(column - 1)?;
+    if line.contains('"') || field.contains([',', ':', '/']) {
+        return None;
+    }
+    let between = match delimiter {
+        Delimiter::WhiteSpace => String::new(),
+        Delimiter::Letter('\t') => " -t \"$(printf '\\t')\"".into(),
+        Delimiter::Letter(letter) => format!(" -t '{letter}'"),
+    };
+    let file = foreign::shell_name(std::path::Path::new(path));
+    let (before, sort) = (preamble.lines, format!("LC_ALL=C sort -s{between} -k {column},{column}g"));
+    Some(match before {
+        0 => format!("{sort} {file} > {file}.sorted"),
+        _ => format!("(head -n {before} {file}; tail -n +{} {file} | {sort}) > {file}.sorted", before + 1),
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -306,7 +329,12 @@ impl Records {
                     (Units::Lines(parser), Some(line)) if sort == Sort::Text && fault.column.number > 0 => parser.faults(line, fault),
                     _ => vec![fault],
                 };
+                let column = found.first().map_or(1, |fault| fault.column.number);
                 faults.add(at, line, sort, found);
+                if let (Sort::Late(late_ns), Some(clock)) = (sort, self.clock) {
+                    let span_ns = clock.latest_ns - clock.first_ns.min(clock.latest_ns - late_ns);
+                    faults.late_within(span_ns, || sorting(&self.input.path(), &self.preamble, line?, column).filter(|_| self.has_columns));
+                }
                 Ok(())
             }
             _ => Err(self.fault(at, fault)),
