@@ -53,6 +53,9 @@ pub(super) struct Faults {
     /// How late the latest of them is, and how far it is then from the first time to the last.
     late_ns_max: i128,
     span_ns: i128,
+    /// How often a late time is before the late one before it, from the first on, and that one.
+    falls: u64,
+    last_late_ns: i128,
     /// The command that sorts the file by its times, if there is one.
     sort: Option<String>,
 }
@@ -91,10 +94,12 @@ impl Faults {
     }
 
     /// Takes note of how far times reach where one is late, and of what sorts them.
-    pub(super) fn late_within(&mut self, span_ns: i128, sort: impl FnOnce() -> Option<String>) {
+    pub(super) fn late_within(&mut self, time_ns: i128, span_ns: i128, sort: impl FnOnce() -> Option<String>) {
         if self.span_ns == 0 {
             self.sort = sort();
         }
+        self.falls += u64::from(self.falls == 0 || time_ns < self.last_late_ns);
+        self.last_late_ns = time_ns;
         self.span_ns = self.span_ns.max(span_ns);
     }
 
@@ -176,11 +181,16 @@ impl Faults {
         // A late request is as sound as the others.
         let late: u64 = self.kinds.iter().filter(|kind| matches!(kind.sort, Sort::Late(_))).map(|kind| kind.lines).sum();
         if late == self.lines && self.is_in_other_order(late) {
-            let sort = self.sort.as_ref().map_or_else(|| "sort it by time".into(), |sort| format!("`{sort}` sorts it by time"));
-            return format!(
-                "\nThese times fall back by about all that times of this file reach, so that they are not only late. If the file is sorted by \
-                 something else, {sort}; if the counter of its times has wrapped, add what it counts up to to those behind"
-            );
+            // A counter that wraps falls once.
+            let why = if self.falls == 1 {
+                "they fall once, as where the counter of its times has wrapped or two recordings stand one behind the other; add what it counts \
+                 up to to the times behind, or split the file there"
+                    .into()
+            } else {
+                let sort = self.sort.as_ref().map_or_else(|| "sort it by time".into(), |sort| format!("`{sort}` sorts it by time"));
+                format!("the file is sorted by something else; {sort}")
+            };
+            return format!("\nThese times fall back by about all that times of this file reach, so that they are not only late: {why}");
         }
         // If there are many, or no other line is a request, the fault is of what they are taken for.
         if !has_requests || self.lines > lines / 2 && lines > 2 {

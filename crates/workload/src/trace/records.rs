@@ -332,8 +332,10 @@ impl Records {
                 let column = found.first().map_or(1, |fault| fault.column.number);
                 faults.add(at, line, sort, found);
                 if let (Sort::Late(late_ns), Some(clock)) = (sort, self.clock) {
-                    let span_ns = clock.latest_ns - clock.first_ns.min(clock.latest_ns - late_ns);
-                    faults.late_within(span_ns, || sorting(&self.input.path(), &self.preamble, line?, column).filter(|_| self.has_columns));
+                    let time_ns = clock.latest_ns - late_ns;
+                    faults.late_within(time_ns, clock.latest_ns - clock.first_ns.min(time_ns), || {
+                        sorting(&self.input.path(), &self.preamble, line?, column).filter(|_| self.has_columns)
+                    });
                 }
                 Ok(())
             }
