@@ -21,7 +21,7 @@ LARGEST_CIRCLES = {
     "python": 1,
     "server": 4,
     "simulator": 3,
-    "workload": 39,
+    "workload": 46,
 }
 # Files of the core that may call each other's methods in a circle.
 LARGEST_CIRCLE_OF_CALLS = 5

@@ -170,7 +170,7 @@ const WORDS: &[(Word, &[&str])] = &[
     (In(false, Unit::Pages), &["lpn", "lpa"]),
     (Nvme(Role::Lba), &["slba"]),
     (Word::Is(Role::Time), &[
-        "time", "times", "timestamp", "timestamps", "tstamp", "ts", "arrival", "clock", "date", "datetime", "when", "asked",
+        "time", "times", "timestamp", "timestamps", "tstamp", "ts", "arrival", "clock", "date", "datetime", "when", "asked", "at",
     ]),
     (Offset, &["offset", "off", "position", "pos"]),
     (Word::Is(Role::Op), &[
