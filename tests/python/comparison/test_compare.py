@@ -273,7 +273,7 @@ def test_bad_plans_are_refused_before_anything_runs(
         ({"unit": 3}, "unit must be text, not 3"),
         ({"skip_faulty": 3}, "skip_faulty must be text, not 3"),
         ({"trace_device": 3}, "trace_device must be text, not 3"),
-        ({"event": "C"}, "event must be one of Q, I, D, not 'C'"),
+        ({"event": "C"}, "event must be one of Q, I, D, G, not 'C'"),
         ({"reorder_ms": -1}, "reorder_ms must be a whole number from 0"),
         ({"queue_depth": 0}, "queue_depth must be a whole number from 1"),
         ({"reference": 3}, "reference must be text, not 3"),
