@@ -47,7 +47,8 @@ const LOADS: [&str; 4] = ["randrw70-qd16", WRITES, "randrw70-bursty", "zipf"];
 const WRITES: &str = "randwrite-qd32";
 const REQUESTS: u64 = 400;
 
-/// Where GC is rare, writes go on until it has erased a block of one plane in four, but no longer than for so many blocks of each.
+/// Where GC is rare, writes go on until it has erased some blocks, but no longer than for so many blocks of each plane.
+const ERASES: u64 = 4;
 const BLOCKS_MAX: u64 = 16;
 
 /// Everything that has a name: alone, or behind `base`. What needs stripes is refused there, and played with what is named instead.
@@ -95,7 +96,7 @@ fn plays(device: &Device, drive: &mut Drive<Causes>, load: &str) -> Result<bool,
     let most = if load == WRITES { REQUESTS.max(BLOCKS_MAX * u64::from(g.pages_in(1)) * planes) } else { REQUESTS };
     let mut streams = workload.streams(1, &context, Some(most)).map_err(|error| error.to_string())?;
     let start = drive.now() + MS;
-    let is_enough = |drive: &Drive<Causes>| drive.submitted() - first >= REQUESTS && drive.counters().gc.erases >= planes / 4;
+    let is_enough = |drive: &Drive<Causes>| drive.submitted() - first >= REQUESTS && drive.counters().gc.erases >= ERASES;
     match play_streams(drive, &mut streams, start, &Control::default(), is_enough) {
         Ending::Complete => Ok(true),
         Ending::Stuck(_) if drive.design().gc_trigger.name() == "never" => Ok(false),
