@@ -797,7 +797,7 @@ impl Workload {
             _ => "it is made by rule",
         };
         let name = shell_word(name_or_path);
-        // A stand-in has the addresses of what it stands in for.
+        // A stand-in has the addresses of the recorded drive, which may be larger than this one.
         let fit = if self.input == InputKind::Synthetic { "" } else { " --fit fold" };
         let written = if self.is_fixed() && self.check_ends(None).is_ok() {
             format!(" `tinytail trace convert {name} NEW.trace` writes its requests as a trace.")

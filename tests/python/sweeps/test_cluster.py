@@ -288,7 +288,7 @@ def test_aged_drives_are_sent_to_workers_that_have_none(tmp_path: Path) -> None:
     assert (len(swept), swept.failed) == (32, 0)
     [one], [other] = (list((cache / "tinytail" / "aged").iterdir()) for cache in caches)
     assert one.name == other.name
-    # It says when it was made: what was aged twice differs.
+    # The file has the time at which it was made, so ageing twice would leave two files that differ.
     assert one.read_bytes() == other.read_bytes()
 
 

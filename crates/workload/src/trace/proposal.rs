@@ -112,7 +112,7 @@ impl<'a> Head<'a> {
         self.names.iter().any(|name| name.nvme)
     }
 
-    /// Whether what stands in a column could be what a role needs.
+    /// Return whether each value of a column can be read as a role needs it.
     fn could_be(&self, index: usize, role: Role) -> bool {
         let mut fields = self.column(index);
         let is_time = |field: &str| {
@@ -170,7 +170,7 @@ impl<'a> Head<'a> {
         self.column(index).find(|field| !field.is_empty()).and_then(fields::own_unit).map(|(_, unit)| unit)
     }
 
-    /// Whether what stands in a column are numbers that never fall, and not all the same, or times that are written out.
+    /// Return whether a column has numbers that never fall and are not all the same, or times that are written out.
     fn grows(&self, index: usize) -> bool {
         let time = |field: &str| {
             let field = fields::without_groups(field).unwrap_or_else(|| field.to_owned());
@@ -405,7 +405,7 @@ const SCSI: [(&str, &[u8]); 4] = [
     ("flush", &[0x35, 0x91]),
 ];
 
-/// Those that tell that codes are SCSI's.
+/// Codes that only SCSI has.
 const SCSI_SURE: [u8; 6] = [0x28, 0x2a, 0x88, 0x8a, 0xa8, 0xaa];
 
 /// NVMe's codes; dataset management trims.

@@ -58,10 +58,10 @@ impl TimeUnit {
     /// Those that times most often have.
     pub const USUAL: [Self; 5] = [Self::Nanoseconds, Self::HundredNanoseconds, Self::Microseconds, Self::Milliseconds, Self::Seconds];
 
-    /// Those that are no numbers, but say themselves what they are.
+    /// Units of times that are written out as a date or a time of day, and not as a number.
     pub const WRITTEN_OUT: [Self; 4] = [Self::Iso8601, Self::Clock, Self::MonthFirst, Self::DayFirst];
 
-    /// Those of them that can be told from the times.
+    /// Units that the times themselves show: the other two differ only in the order of day and month.
     pub(super) const TOLD: [Self; 2] = [Self::Iso8601, Self::Clock];
 
     /// The unit of numbers that a word in small letters stands for.
