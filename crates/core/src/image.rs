@@ -280,9 +280,8 @@ fn take_bytes<S: Source>(source: &mut S, most: u32) -> Result<Vec<u8>, LoadError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::Drive;
-    use crate::observe::NullObserver;
     use crate::policy::answers::Scope;
+    use crate::recorder::{TestDrive, untraced};
     use crate::techniques::GcTriggerPolicy;
     use crate::techniques::gc_trigger::watermark::Watermark;
     use crate::testkit::{plain_design, tiny_device, with_victims};
@@ -302,8 +301,8 @@ mod tests {
         device
     }
 
-    fn drive(verify: bool) -> Drive<NullObserver> {
-        Drive::new(&device(), design(), verify, NullObserver).unwrap()
+    fn drive(verify: bool) -> TestDrive<false> {
+        untraced(&device(), design(), verify)
     }
 
     fn image() -> Vec<u8> {
@@ -326,7 +325,7 @@ mod tests {
             });
             let mut device = device();
             (device.state.live_percent, device.state.free_percent) = (30, None);
-            Drive::new(&device, design, false, NullObserver).unwrap().recipe()
+            untraced(&device, design, false).recipe()
         };
         let recipes = [recipe(None), recipe(Some(2)), recipe(Some(3))];
         for (index, one) in recipes.iter().enumerate() {
@@ -342,7 +341,7 @@ mod tests {
             let mut design = with_victims(plain_design(Scope::Plane), chain);
             let row = |section: &str| Row { section: section.into(), key: "d".into(), value: 2.into(), source: String::new() };
             design.rows = vec![row("victim"), row("order")];
-            Drive::new(&device(), design, false, NullObserver).unwrap().recipe().victims
+            untraced(&device(), design, false).recipe().victims
         };
         assert_eq!(recipe("{ policy = \"greedy\" }"), Vec::<String>::new());
         assert_eq!(recipe("{ policy = \"d_choices\", d = 2 }"), ["d = 2"]);
@@ -365,7 +364,7 @@ mod tests {
     #[test]
     fn the_size_of_a_snapshot_is_known_before_it_is_made() {
         // Of a drive whose blocks are all erased, and so queued; its policies remember nothing, which takes 4 bytes.
-        let drive = Drive::new(&device(), plain_design(Scope::Plane), false, NullObserver).unwrap();
+        let drive = untraced(&device(), plain_design(Scope::Plane), false);
         let mut bytes = Vec::new();
         drive.snapshot(&mut bytes).unwrap();
         assert_eq!(bytes.len() as u64, drive.snapshot_bytes() + 4);
@@ -394,7 +393,7 @@ mod tests {
         assert!(drive(false).restore(1, &Aged::default(), &mut &bytes[..bytes.len() - 1]).is_err(), "bytes that are cut off");
     }
 
-    fn goes_on_like_an_aged_one(mut loaded: Drive<NullObserver>, source: &[u8]) {
+    fn goes_on_like_an_aged_one(mut loaded: TestDrive<false>, source: &[u8]) {
         let mut aged = drive(true);
         aged.age(7, &[20, 21, 40], |_, _| true);
         assert!(source.is_empty());
@@ -422,8 +421,7 @@ mod tests {
 
     #[test]
     fn a_design_without_the_image_s_policies_starts_from_it_too() {
-        let mut other =
-            Drive::new(&device(), Design { victim: plain_design(Scope::Plane).victim, ..design() }, false, NullObserver).unwrap();
+        let mut other = untraced(&device(), Design { victim: plain_design(Scope::Plane).victim, ..design() }, false);
         other.load(1, &Aged::default(), &mut &image()[..]).unwrap();
         other.audit().unwrap();
     }
@@ -465,7 +463,7 @@ mod tests {
         }
     }
 
-    fn goes_on_in_order(mut drive: Drive<NullObserver>) {
+    fn goes_on_in_order(mut drive: TestDrive<false>) {
         assert_eq!(drive.audit(), Ok(()));
         drive.wake();
         for turn in 0..60u64 {

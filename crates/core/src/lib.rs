@@ -36,6 +36,8 @@ mod oracle;
 pub mod policy;
 pub mod precondition;
 pub mod raid;
+#[cfg(test)]
+mod recorder;
 mod relieved;
 pub mod request_timeline;
 #[cfg(test)]

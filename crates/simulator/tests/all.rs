@@ -7,6 +7,7 @@ mod bursts;
 mod by_hand;
 mod configurations;
 mod devices;
+mod drives;
 mod findings;
 mod gc_par;
 mod geometries;

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use tinytail_core::commands::{Command, CommandKind};
-use tinytail_core::drive::Drive;
-use tinytail_core::observe::{Completion, Observer, RequestAttribution};
+use tinytail_core::observe::Completion;
 use tinytail_core::units::{MS, Ns, US};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
@@ -14,39 +13,17 @@ use tinytail_simulator::outcome::{FindingCode, Outcome};
 use tinytail_simulator::play::{Ending, play_streams};
 use tinytail_simulator::run::run;
 use tinytail_simulator::spec::Spec;
-use tinytail_workload::{Arrival, BurstGap, Pacing, Source, Streams, TimeUnit, WorkloadError};
+use tinytail_workload::{Arrival, BurstGap, Pacing, Streams, TimeUnit};
 
-/// Keeps every completion.
-#[derive(Default)]
-struct Log(Vec<Completion>);
-
-impl Observer for Log {
-    fn completed(&mut self, completion: &Completion, _: RequestAttribution<'_>) {
-        self.0.push(*completion);
-    }
-}
-
-struct Given(Vec<Arrival>);
-
-impl Source for Given {
-    fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError> {
-        let count = limit.min(self.0.len());
-        out.extend(self.0.drain(..count));
-        Ok(count)
-    }
-}
+use crate::drives::{Given, aged};
 
 /// Plays requests and returns their completions, in their order, and the hash of all events.
 fn played(requests: &[Arrival], pacing: Pacing) -> (Vec<Completion>, u64) {
     let device = catalog::device("ttflash-small").unwrap();
-    let mut drive = Drive::new(&device, catalog::design("base").unwrap(), true, Log::default()).unwrap();
-    drive.age(1, &[], |_, _| true);
-    drive.wake();
+    let mut drive = aged(&device, "base");
     let mut streams = Streams::one(Box::new(Given(requests.to_vec())), pacing);
     assert_eq!(play_streams(&mut drive, &mut streams, 0, &Control::default(), |_| false), Ending::Complete);
-    let mut log = std::mem::take(&mut drive.observer_mut().0);
-    log.sort_by_key(|completion| completion.id);
-    (log, drive.event_hash())
+    (drive.observer_mut().take(), drive.event_hash())
 }
 
 /// When a host with so many slots issues its next request, by the completions of all before.

@@ -4,32 +4,14 @@ use proptest::prelude::*;
 
 use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::{Completion, Observer, RequestAttribution};
+use tinytail_core::observe::Completion;
 use tinytail_core::units::{MS, Ns};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::play::{Ending, play, play_streams};
 use tinytail_workload::{Arrival, Pacing, Source, Streams, WorkloadError};
 
-/// Keeps every completion.
-#[derive(Default)]
-struct Log(Vec<Completion>);
-
-impl Observer for Log {
-    fn completed(&mut self, completion: &Completion, _: RequestAttribution<'_>) {
-        self.0.push(*completion);
-    }
-}
-
-struct Given(std::vec::IntoIter<Arrival>);
-
-impl Source for Given {
-    fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError> {
-        let before = out.len();
-        out.extend(self.0.by_ref().take(limit));
-        Ok(out.len() - before)
-    }
-}
+use crate::drives::{Given, Log, aged};
 
 /// Plays requests, each given by whether it writes and its page, in bursts of which each has its time.
 fn played(bursts: &[(Ns, Vec<(bool, u64)>)], offset_ns: Ns, design: &str) -> Vec<Completion> {
@@ -39,16 +21,12 @@ fn played(bursts: &[(Ns, Vec<(bool, u64)>)], offset_ns: Ns, design: &str) -> Vec
     };
     let requests: Vec<Arrival> = bursts.iter().flat_map(|(at, pages)| pages.iter().map(|&page| request(*at, page))).collect();
     let device = catalog::device("ttflash-small").unwrap();
-    let mut drive = Drive::new(&device, catalog::design(design).unwrap(), true, Log::default()).unwrap();
-    drive.age(1, &[], |_, _| true);
-    drive.wake();
-    let mut source = Given(requests.into_iter());
+    let mut drive = aged(&device, design);
+    let mut source = Given(requests);
     let ending = play(&mut drive, &mut source, Pacing::Bursts, offset_ns, &Control::default(), |_| false);
     assert_eq!(ending, Ending::Complete);
     assert_eq!(drive.outstanding(), 0);
-    let mut log = std::mem::take(&mut drive.observer_mut().0);
-    log.sort_by_key(|completion| completion.id);
-    log
+    drive.observer_mut().take()
 }
 
 /// Holds what was played against the rule, burst by burst.
@@ -99,7 +77,7 @@ fn a_request_that_completes_at_once_ends_its_burst() {
 fn bursts_beside_another_stream_are_refused() {
     let device = catalog::device("ttflash-small").unwrap();
     let mut drive = Drive::new(&device, catalog::design("base").unwrap(), true, Log::default()).unwrap();
-    let stream = |pacing| Streams::one(Box::new(Given(Vec::new().into_iter())), pacing).streams;
+    let stream = |pacing| Streams::one(Box::new(Given(Vec::new())), pacing).streams;
     let streams = stream(Pacing::Open).into_iter().chain(stream(Pacing::Bursts)).collect();
     let ending = play_streams(&mut drive, &mut Streams { streams, requests: u64::MAX }, 0, &Control::default(), |_| false);
     assert!(matches!(&ending, Ending::Faulty(why) if why.contains("bursts are of a whole workload")), "{ending:?}");

@@ -4,7 +4,7 @@ use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::design::Design;
 use tinytail_core::device::{AgeingMethod, Bandwidth, Derived, Device};
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::{Completion, NullObserver};
+use tinytail_core::observe::Completion;
 use tinytail_core::techniques::order::read_first::{Channel, ReadFirst};
 use tinytail_core::techniques::pairing::same_offset::SameOffset;
 use tinytail_core::techniques::{OrderPolicy, PairingPolicy};
@@ -14,6 +14,8 @@ use tinytail_simulator::control::Control;
 use tinytail_simulator::run::run;
 use tinytail_simulator::settings::Settings;
 use tinytail_simulator::spec::Spec;
+
+use crate::drives::Log;
 
 fn device(name: &str) -> Device {
     catalog::device(name).unwrap()
@@ -215,7 +217,7 @@ fn with_few_blocks(mut device: Device) -> Device {
 }
 
 /// The latency of a command when the drive does nothing else.
-fn alone(drive: &mut Drive, kind: CommandKind, page: u64, bytes: u32) -> Ns {
+fn alone(drive: &mut Drive<Log>, kind: CommandKind, page: u64, bytes: u32) -> Ns {
     let per_page = u64::from(drive.view().geometry().sectors_per_page());
     let mut done: Vec<Completion> = Vec::new();
     let id = drive.submit(drive.now() + SECOND, Command { kind, sector: page * per_page, sectors: bytes / 512, critical: false }).unwrap();
@@ -236,7 +238,7 @@ fn uncontended_requests_take_exactly_what_follows_from_the_data() {
             let pattern = &device.timing.page_class_pattern;
             usize::from(pattern[offset as usize % pattern.len()])
         };
-        let mut drive = Drive::new(&device, no_gc(), true, NullObserver).unwrap();
+        let mut drive = Drive::new(&device, no_gc(), true, Log::default()).unwrap();
         drive.age(1, &[], |_, _| true);
         let planes = u64::from(g.planes());
         // Ageing lays the pages of a plane in order, so each of these has another offset in plane 0.
@@ -277,7 +279,7 @@ fn saturated(device: &Device, kind: CommandKind, multi_plane: bool, expected: f6
     }
     // With any other order the dies of a channel fall into step.
     design.order = OrderPolicy::ReadFirst(ReadFirst::new(Channel::Commands));
-    let mut drive = Drive::new(&device, design, false, NullObserver).unwrap();
+    let mut drive = Drive::new(&device, design, false, Log::default()).unwrap();
     if kind == CommandKind::Read {
         drive.age(1, &[], |_, _| true);
     }

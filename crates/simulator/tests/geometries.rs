@@ -3,13 +3,14 @@
 use proptest::prelude::*;
 use tinytail_core::drive::Drive;
 use tinytail_core::units::MS;
-use tinytail_metrics::Metrics;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::fitting::{Fit, FitSpec, Remedy, fits};
 use tinytail_simulator::play::{Ending, play_streams};
 use tinytail_simulator::settings::Settings;
 use tinytail_workload::{SourceContext, TraceOptions, Workload};
+
+use crate::drives::Log;
 
 /// A drive of which it is not known whether anything runs on it.
 #[derive(Debug, Clone)]
@@ -78,7 +79,7 @@ impl Shape {
         let settings = Settings::try_from(words.to_vec()).unwrap();
         let mut device = catalog::device_with(&self.twin, &settings).unwrap();
         let (design, _) = catalog::fitted(&self.design, &mut device, &settings).unwrap();
-        let mut drive = Drive::new(&device, design, true, Metrics::default()).map_err(|error| error.to_string())?;
+        let mut drive = Drive::new(&device, design, true, Log::default()).map_err(|error| error.to_string())?;
         drive.age(self.seed, &[], |_, _| true);
         drive.wake();
         for load in ["randwrite-qd32", "randrw70-qd16"] {

@@ -8,7 +8,6 @@ use tinytail_core::design::Design;
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
 use tinytail_core::image::Layout;
-use tinytail_core::observe::NullObserver;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::image::{self, CreateSpec, Header, Image, VERSION};
@@ -17,6 +16,8 @@ use tinytail_simulator::run::run;
 use tinytail_simulator::settings::Settings;
 use tinytail_simulator::spec::Spec;
 use tinytail_workload::TraceOptions;
+
+use crate::drives::Log;
 
 /// A folder of its own for each test.
 fn folder() -> tempfile::TempDir {
@@ -263,7 +264,7 @@ fn tiny() -> (Device, Design) {
 static IMAGE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let (device, design) = tiny();
     let layout = Layout::of(&device, &design);
-    let mut drive = Drive::new(&device, design, false, NullObserver).unwrap();
+    let mut drive = Drive::new(&device, design, false, Log::default()).unwrap();
     let aged = drive.age(1, &[], |_, _| true);
     let header = Header {
         tinytail: "test".into(),
@@ -284,7 +285,7 @@ fn load(bytes: &[u8]) -> Result<(), String> {
     let (device, design) = tiny();
     let image = Image::read("fuzzed", Cursor::new(bytes), bytes.len() as u64).map_err(|error| error.to_string())?;
     image.check_fits(&device, &design).map_err(|error| error.to_string())?;
-    let mut drive = Drive::new(&device, design, true, NullObserver).unwrap();
+    let mut drive = Drive::new(&device, design, true, Log::default()).unwrap();
     image.load(&mut drive, 1).map_err(|error| error.to_string())?;
     drive.audit()
 }

@@ -10,7 +10,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::{Completion, Observer, PARTS, RequestAttribution};
 use tinytail_core::units::MS;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
@@ -19,20 +18,12 @@ use tinytail_simulator::play::{Ending, play_streams};
 use tinytail_simulator::settings::Settings;
 use tinytail_workload::{SourceContext, TraceOptions, Workload};
 
-/// The time of all requests by cause.
-struct Causes([u64; PARTS]);
-
-impl Observer for Causes {
-    fn completed(&mut self, completion: &Completion, attribution: RequestAttribution<'_>) {
-        assert_eq!(attribution.total(), completion.completed - completion.arrived, "the causes of a latency add up to it");
-        attribution.parts().for_each(|(part, ns)| self.0[part] += ns);
-    }
-}
+use crate::drives::Log;
 
 /// What a drive has done: the hash of its events, one of what its requests waited for, and one of its counters. A counter that
 /// is new, or has another place, changes nothing as long as it counts nothing.
-fn hashes(drive: &Drive<Causes>) -> String {
-    let causes = hash(drive.observer().0);
+fn hashes(drive: &Drive<Log>) -> String {
+    let causes = hash(drive.observer().causes);
     let counted = drive.counters().reported().filter(|counter| counter.count > 0);
     let counters = counted.fold(0, |sum: u64, counter| sum.wrapping_add(hash(counter.name.bytes().map(u64::from).chain([counter.count]))));
     format!("{:016x} {causes:016x} {counters:016x}", drive.event_hash())
@@ -76,18 +67,18 @@ enum Copied {
 }
 
 /// A drive of a device that the design fits, with values that are given, not aged.
-fn made(device: &str, composition: &str, given: &[String]) -> Result<(Device, Drive<Causes>), String> {
+fn made(device: &str, composition: &str, given: &[String]) -> Result<(Device, Drive<Log>), String> {
     let settings = Settings::try_from(given.to_vec()).map_err(|error| error.to_string())?;
     let mut device = catalog::device_with(device, &settings).map_err(|error| error.to_string())?;
     // A quarter is enough to bring every plane to the erased share that it starts with, and leaves stale pages everywhere.
     device.state.overwrite_percent = 25;
     let (design, _) = catalog::fitted(composition, &mut device, &settings).map_err(|error| error.to_string())?;
-    let drive = Drive::new(&device, design, true, Causes([0; PARTS])).map_err(|error| error.to_string())?;
+    let drive = Drive::new(&device, design, true, Log::default()).map_err(|error| error.to_string())?;
     Ok((device, drive))
 }
 
 /// Plays a load from a millisecond after now. Returns whether it came to its end: without GC a drive has the space that it has.
-fn plays(device: &Device, drive: &mut Drive<Causes>, load: &str) -> Result<bool, String> {
+fn plays(device: &Device, drive: &mut Drive<Log>, load: &str) -> Result<bool, String> {
     let mapped_sectors = u64::from(drive.mapped_pages()) * u64::from(device.geometry.sectors_per_page());
     let context = SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors };
     let workload = Workload::resolve(load, &TraceOptions::default()).map_err(|error| error.to_string())?;
@@ -96,7 +87,7 @@ fn plays(device: &Device, drive: &mut Drive<Causes>, load: &str) -> Result<bool,
     let most = if load == WRITES { REQUESTS.max(BLOCKS_MAX * u64::from(g.pages_in(1)) * planes) } else { REQUESTS };
     let mut streams = workload.streams(1, &context, Some(most)).map_err(|error| error.to_string())?;
     let start = drive.now() + MS;
-    let is_enough = |drive: &Drive<Causes>| drive.submitted() - first >= REQUESTS && drive.counters().gc.erases >= ERASES;
+    let is_enough = |drive: &Drive<Log>| drive.submitted() - first >= REQUESTS && drive.counters().gc.erases >= ERASES;
     match play_streams(drive, &mut streams, start, &Control::default(), is_enough) {
         Ending::Complete => Ok(true),
         Ending::Stuck(_) if drive.design().gc_trigger.name() == "never" => Ok(false),
@@ -105,7 +96,7 @@ fn plays(device: &Device, drive: &mut Drive<Causes>, load: &str) -> Result<bool,
 }
 
 /// Plays all loads on one drive, one after the other, with every read checked.
-fn plays_all(device: &Device, drive: &mut Drive<Causes>) -> Result<(), String> {
+fn plays_all(device: &Device, drive: &mut Drive<Log>) -> Result<(), String> {
     drive.wake();
     for load in LOADS {
         if !plays(device, drive, load)? {

@@ -6,12 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::{NullObserver, PART_NAMES};
+use tinytail_core::observe::PART_NAMES;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::run;
 use tinytail_simulator::spec::{LogSpec, RequestTimelinesSpec, Spec};
+
+use crate::drives::Log;
 
 /// A row of a table: numbers and words by column.
 type Row = BTreeMap<String, Field>;
@@ -98,7 +100,7 @@ fn every_timeline_of_every_design_adds_up_to_the_log() {
         let device = if base.contains("strict") { "lowlatency-240g-small" } else { "ttflash-small" };
         let Ok(device_file) = catalog::device(device) else { panic!("{device}") };
         let design = catalog::design(&base).unwrap();
-        if Drive::new(&device_file, design, false, NullObserver).is_err() {
+        if Drive::new(&device_file, design, false, Log::default()).is_err() {
             // An overlay for a drive with stripes, or one that needs another overlay.
             continue;
         }

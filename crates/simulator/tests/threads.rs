@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::{Completion, Observer, RequestAttribution};
+use tinytail_core::observe::Completion;
 use tinytail_core::units::{MS, Ns, US};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
@@ -17,15 +17,7 @@ use tinytail_workload::{
     Arrival, Pacing, Pulses, Rest, Source, SourceContext, Stream, Streams, Timing, TraceOptions, Workload, WorkloadError,
 };
 
-/// Keeps every completion.
-#[derive(Default)]
-struct Log(Vec<Completion>);
-
-impl Observer for Log {
-    fn completed(&mut self, completion: &Completion, _: RequestAttribution<'_>) {
-        self.0.push(*completion);
-    }
-}
+use crate::drives::{Log, aged};
 
 /// Requests of one kind, some distance apart, at equal times.
 struct Steps {
@@ -74,14 +66,7 @@ fn device() -> Device {
 }
 
 fn drive() -> Drive<Log> {
-    drive_of(&device())
-}
-
-fn drive_of(device: &Device) -> Drive<Log> {
-    let mut drive = Drive::new(device, catalog::design("base").unwrap(), true, Log::default()).unwrap();
-    drive.age(1, &[], |_, _| true);
-    drive.wake();
-    drive
+    aged(&device(), "base")
 }
 
 /// The completions of reads and of writes, each in the order of their submission.
@@ -93,9 +78,7 @@ fn played_on(mut drive: Drive<Log>, streams: Vec<Stream>, requests: u64) -> [Vec
     let mut streams = Streams { streams, requests };
     assert_eq!(play_streams(&mut drive, &mut streams, 0, &Control::default(), |_| false), Ending::Complete);
     assert_eq!(drive.outstanding(), 0);
-    let mut log = std::mem::take(&mut drive.observer_mut().0);
-    log.sort_by_key(|completion| completion.id);
-    let (reads, writes) = log.into_iter().partition(|completion| completion.kind == CommandKind::Read);
+    let (reads, writes) = drive.observer_mut().take().into_iter().partition(|completion| completion.kind == CommandKind::Read);
     [reads, writes]
 }
 
@@ -310,7 +293,7 @@ fn threads_that_wait_are_served_by_the_weights_of_their_queues() {
         let expected = 3000 * weights[0] as usize / weights[1] as usize;
         (device.host.queue_depth, device.host.queue_weights) = (4, weights);
         // Each has far more outstanding than the device takes, so that requests of both always wait.
-        let [reads, _] = played_on(drive_of(&device), vec![closed(READ, 16, None), closed(WRITE, 16, Some(3000))], u64::MAX);
+        let [reads, _] = played_on(aged(&device, "base"), vec![closed(READ, 16, None), closed(WRITE, 16, Some(3000))], u64::MAX);
         assert!(reads.len().abs_diff(expected) < 100, "{} instead of {expected}", reads.len());
     }
 }
@@ -359,7 +342,7 @@ fn open_threads_together_are_their_requests_merged() {
     let mut streams = workload.streams(1, &context, None).unwrap();
     assert_eq!(streams.streams.len(), 1);
     assert_eq!(play_streams(&mut drive, &mut streams, 0, &Control::default(), |_| false), Ending::Complete);
-    let log = &drive.observer().0;
+    let log = &drive.observer().completions;
     let (reads, writes) = (log.iter().filter(|completion| completion.kind == READ).count(), log.len());
     assert_eq!(reads, 2000);
     assert!((400..600).contains(&(writes - reads)), "a quarter as many writes: {}", writes - reads);

@@ -3,7 +3,6 @@
 use tinytail_core::commands::{Command, CommandKind};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::units::US;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::{Control, WRITE_STALL_S};
@@ -11,11 +10,7 @@ use tinytail_simulator::play::{Ending, play_streams};
 use tinytail_simulator::settings::Settings;
 use tinytail_workload::{Arrival, Pacing, Source, Stream, Streams, Timing, WorkloadError};
 
-struct Unobserved;
-
-impl Observer for Unobserved {
-    fn completed(&mut self, _: &Completion, _: RequestAttribution<'_>) {}
-}
+use crate::drives::Log;
 
 /// Pages of the live part in an order without locality.
 struct Pages {
@@ -53,7 +48,7 @@ fn one_die() -> Device {
 fn ending(overlay: &str, write_stall_s: u64) -> (Ending, u64) {
     let mut device = one_die();
     let (design, _) = catalog::fitted(&format!("base{overlay}"), &mut device, &Settings::default()).unwrap();
-    let mut drive = Drive::new(&device, design, false, Unobserved).unwrap();
+    let mut drive = Drive::new(&device, design, false, Log::default()).unwrap();
     drive.age(1, &[], |_, _| true);
     drive.wake();
     let thread = |kind, requests, endless| Stream {

@@ -1,11 +1,10 @@
 use super::*;
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device, Geometry, StartingState};
-use crate::drive::Drive;
 use crate::ids::{NONE, Ppn};
-use crate::observe::NullObserver;
 use crate::policy::answers::Scope;
 use crate::precondition::common::*;
+use crate::recorder::{TestDrive, untraced};
 use crate::stripes::Stripes;
 use crate::techniques::gc_trigger::never::Never;
 use crate::techniques::{GcTriggerPolicy, PlacePolicy};
@@ -21,12 +20,12 @@ fn device(planes: u32, blocks_per_plane: u32, pages_per_block: u32) -> Device {
     device
 }
 
-fn drive(device: &Device, design: Design) -> Drive<NullObserver> {
-    Drive::new(device, design, false, NullObserver).unwrap()
+fn drive(device: &Device, design: Design) -> TestDrive<false> {
+    untraced(device, design, false)
 }
 
 /// Write amplification over a further fifth of the live pages' number of random overwrites.
-fn next_fifth(drive: &mut Drive<NullObserver>) -> f64 {
+fn next_fifth(drive: &mut TestDrive<false>) -> f64 {
     let live = LivePages { mapped: drive.flash.device.mapped_pages(), stripes: None, beyond: &[], beyond_of_host: 0, parity_percent: 100 };
     let writes = live.count() / 5;
     let moved = drive.overwrite_for_test(live, writes, 99);

@@ -224,7 +224,7 @@ fn a_job_runs_its_stages_after_each_other_and_computes_between_them() {
     assert_eq!(drive.outstanding(), 1);
     drive.advance(end);
     assert_eq!(drive.outstanding(), 0);
-    let (_, attribution) = drive.observer().0.last().unwrap();
+    let (_, attribution) = drive.observer().completed.last().unwrap();
     assert_eq!(attribution.get(COMPUTE), 3);
     assert_eq!(attribution.get(ARRAY), 20, "of the parallel reads only the last counts");
 }
@@ -365,54 +365,18 @@ fn a_submission_comes_after_the_events_of_its_time() {
     drive.expect_completion(second, 1111);
 }
 
-/// Looks at the completions at even times alone.
-#[derive(Default)]
-struct LooksAtEvenTimes {
-    looks: Vec<Ns>,
-    completions: Vec<Ns>,
-}
-
-impl Observer for LooksAtEvenTimes {
-    fn wants_look(&self, now: Ns) -> bool {
-        now.is_multiple_of(2)
-    }
-
-    fn look(&mut self, view: View<'_>) {
-        assert_eq!(self.looks.len(), self.completions.iter().filter(|at| at.is_multiple_of(2)).count(), "before the completion");
-        self.looks.push(view.now());
-    }
-
-    fn completed(&mut self, completion: &Completion, _: RequestAttribution<'_>) {
-        self.completions.push(completion.completed);
-    }
-}
-
-/// Never says that it wants to look.
-struct LooksAway;
-
-impl Observer for LooksAway {
-    fn look(&mut self, view: View<'_>) {
-        panic!("it was made to look at {}", view.now());
-    }
-
-    fn completed(&mut self, _: &Completion, _: RequestAttribution<'_>) {}
-}
-
 #[test]
-fn an_observer_looks_at_the_drive_at_each_completion_at_which_it_wants_to() {
-    fn read_now_and_then<O: Observer>(observer: O) -> Drive<O> {
-        let mut drive = Drive::new(&tiny_device(), no_gc(), true, observer).unwrap();
+fn an_observer_looks_at_the_drive_before_each_completion_at_which_it_wants_to() {
+    let looks = |wants_look: fn(Ns) -> bool| {
+        let mut drive = drive(&tiny_device(), no_gc());
+        drive.observer_mut().wants_look = wants_look;
         for at in [1000, 2001, 3000, 3003, 4000] {
-            drive.advance(at);
-            drive.submit(at, read(0)).unwrap();
+            drive.at(at, read(0));
         }
-        while drive.step() {}
-        drive
-    }
-    let drive = read_now_and_then(LooksAtEvenTimes::default());
-    let LooksAtEvenTimes { looks, completions } = drive.observer();
-    let even: Vec<Ns> = completions.iter().copied().filter(|at| at.is_multiple_of(2)).collect();
+        drive.run();
+        drive.observer_mut().looks.split_off(0)
+    };
     // Each read takes 3 ns.
-    assert_eq!((looks, completions.len(), even.len()), (&even, 5, 2));
-    read_now_and_then(LooksAway);
+    assert_eq!(looks(|now| now.is_multiple_of(2)), [(2004, 1), (3006, 3)]);
+    assert_eq!(looks(|_| false), []);
 }

@@ -191,7 +191,7 @@ fn a_page_beyond_the_ecc_is_not_read_again_to_go_around_a_gc() {
     );
     assert_eq!((counters.gc.gcs, counters.raid.regeneration_waits, counters.raid.reads_beyond_parity), (1, 1, 0));
     assert_eq!((drive.completion_of(id).gc_waits_forced, drive.completion_of(first).gc_waits_forced), (1, 0));
-    let blocked = |id| drive.observer().0.iter().find(|(completion, _)| completion.id == id).unwrap().0.gc_blocked;
+    let blocked = |id| drive.observer().completed.iter().find(|(completion, _)| completion.id == id).unwrap().0.gc_blocked;
     assert!(blocked(id) && !blocked(first));
 }
 

@@ -171,7 +171,7 @@ proptest! {
         drive.run();
         prop_assert_eq!(drive.mismatch(), None);
         prop_assert!(drive.counters().host.unmapped_reads > 0);
-        for (completion, _) in drive.observer().0.iter().filter(|(completion, _)| completion.kind == CommandKind::Read) {
+        for (completion, _) in drive.observer().completed.iter().filter(|(completion, _)| completion.kind == CommandKind::Read) {
             let least = overhead_ns + ram_ns + device.host.link_ns(u64::from(completion.sectors * SECTOR_BYTES));
             prop_assert!(completion.completed - completion.arrived >= least, "a read took less than {}: {:?}", least, completion);
         }
@@ -284,7 +284,7 @@ fn a_stream_is_as_fast_as_the_link() {
             drive.at(0, pages(kind, 2 * index, 2));
         }
         drive.run();
-        let last = drive.observer().0.iter().map(|(completion, _)| completion.completed).max().unwrap();
+        let last = drive.observer().completed.iter().map(|(completion, _)| completion.completed).max().unwrap();
         let ratio = 400.0 * 4096.0 * 1e9 / last as f64 / device.derived().read.link.unwrap();
         assert!((0.98..=1.0).contains(&ratio), "{kind:?}: {ratio}");
     }
@@ -303,14 +303,14 @@ fn queues_under_saturation_are_served_by_their_weights() {
             ids[queue as usize].push(drive.submit_to(queue, 0, read(index % 8)).unwrap());
         }
     }
-    while drive.observer().0.len() < 1200 {
+    while drive.observer().completed.len() < 1200 {
         assert!(drive.step());
     }
-    let of = |queue: usize| drive.observer().0.iter().filter(|(completion, _)| ids[queue].contains(&completion.id)).count() as f64;
+    let of = |queue: usize| drive.observer().completed.iter().filter(|(completion, _)| ids[queue].contains(&completion.id)).count() as f64;
     let ratio = of(1) / of(0);
     assert!((ratio / 3.0 - 1.0).abs() < 0.01, "{ratio}");
     drive.run();
-    assert_eq!(drive.observer().0.len(), 2000);
+    assert_eq!(drive.observer().completed.len(), 2000);
 }
 
 #[test]

@@ -379,7 +379,7 @@ fn a_full_line_of_writes_goes_on_when_nothing_can_be_collected() {
         drive.submit(0, write(lpn)).unwrap();
     }
     drive.run();
-    assert_eq!(drive.observer().0.len() as Lpn, pages - 256);
+    assert_eq!(drive.observer().completed.len() as Lpn, pages - 256);
     assert!(drive.up.ftl.tables.live_pages(0) > 256, "it takes its part");
     drive.audit().unwrap();
 }
@@ -410,8 +410,8 @@ fn whatever_is_preferred_a_saturated_drive_takes_the_same_time_for_a_page() {
             let mut random = rand_pcg::Pcg64Mcg::new(7);
             let pages = device.logical_pages() as Lpn;
             let mut play = |drive: &mut TestDrive, writes: usize| {
-                let until = drive.observer().0.len() + writes;
-                while drive.observer().0.len() < until {
+                let until = drive.observer().completed.len() + writes;
+                while drive.observer().completed.len() < until {
                     while drive.outstanding() < 24 {
                         drive.submit(drive.now(), write(rand_core::Rng::next_u32(&mut random) % pages)).unwrap();
                     }
@@ -464,7 +464,7 @@ fn the_mode_of_a_drive_changes_at_the_switch_and_not_before() {
             drive.advance(drive.now() + 20_000);
         }
         drive.audit().unwrap();
-        let ends: Vec<Ns> = drive.observer().0.iter().map(|(completion, _)| completion.completed).collect();
+        let ends: Vec<Ns> = drive.observer().completed.iter().map(|(completion, _)| completion.completed).collect();
         (drive.event_hash(), ends)
     };
     let by_mode = |switch_ms: u64| {

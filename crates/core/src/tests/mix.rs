@@ -659,12 +659,12 @@ impl Mix {
         let mut idle = 0;
         let mut completed = 0;
         while drive.outstanding() > 0 && drive.step() {
-            idle = if drive.observer().0.len() > completed { 0 } else { idle + 1 };
-            completed = drive.observer().0.len();
+            idle = if drive.observer().completed.len() > completed { 0 } else { idle + 1 };
+            completed = drive.observer().completed.len();
             assert!(idle < 100_000, "requests stopped completing: {}", drive.explain_standstill());
         }
         assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
-        let longest = drive.observer().0.iter().map(|(completion, _)| completion.completed - completion.arrived).max();
+        let longest = drive.observer().completed.iter().map(|(completion, _)| completion.completed - completion.arrived).max();
         assert!(longest < Some(500 * crate::units::MS), "a request waited for programs that waited for each other: {longest:?}");
         let mut left = 300_000;
         while drive.step() {
@@ -682,7 +682,7 @@ impl Mix {
         self.check_rotation(&drive);
         let counters = drive.counters();
         check_erases(&mut drive, &erases_of_ageing);
-        (drive.event_hash(), drive.observer().0.len(), counters)
+        (drive.event_hash(), drive.observer().completed.len(), counters)
     }
 
     /// Where rotation holds all the time and reads always go around a GC, none waits for one. Only a page beyond the ECC may: the
@@ -704,7 +704,7 @@ impl Mix {
         if plane_alone && stripes.reads == 3 {
             let unreadable = drive.counters().raid.uncorrectable_reads;
             assert!(drive.counters().raid.reads_beyond_parity == 0, "two pages of a stripe behind GCs");
-            let reads = drive.observer().0.iter().filter(|(completion, _)| completion.kind == CommandKind::Read);
+            let reads = drive.observer().completed.iter().filter(|(completion, _)| completion.kind == CommandKind::Read);
             let blocked = reads.filter(|(completion, _)| completion.gc_blocked).count() as u64;
             // Such a read may suspend an erase, and another that comes meanwhile find the erase going on again.
             let suspends = self.suspend > 0 || self.wild & 1 != 0;

@@ -7,13 +7,13 @@ use crate::drive::Drive;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{
-    ARRAY, Attribution, CHANNEL, COMMAND, COMPUTE, Completion, DIE, LOCKED_GC_PROGRAM, Observer, PART_NAMES, PARTS, RequestAttribution,
-    SPACE, TRAFFIC_CLASSES, TRANSFER, TrafficClass,
+    ARRAY, Attribution, CHANNEL, COMMAND, COMPUTE, Completion, DIE, LOCKED_GC_PROGRAM, Observer, PART_NAMES, SPACE, TRAFFIC_CLASSES,
+    TRANSFER, TrafficClass,
 };
 use crate::oracle::Fault;
 use crate::policy::view::View;
 use crate::policy::{Gate, GcGate, Keep, Scope, Serve, Suspend, Suspension, Want};
-use crate::request_timeline::{Run, Segment, TraceBuilder, Use};
+use crate::recorder::{Recorder, TestDrive, untraced};
 use crate::techniques::gc_gate::free::Free;
 use crate::techniques::gc_lock::preemptible::{Preemptible, Until};
 use crate::techniques::gc_trigger::never::Never as NoGc;
@@ -43,70 +43,6 @@ mod registers;
 mod superpage;
 mod suspension;
 
-/// Keeps every completion with its attribution. If it traces, it has each request's timeline built, and compares.
-struct Recorder<const TRACED: bool>(Vec<(Completion, Attribution)>, TraceBuilder);
-
-impl<const TRACED: bool> Recorder<TRACED> {
-    fn of(device: &Device) -> Self {
-        Self(Vec::new(), TraceBuilder::new(device))
-    }
-}
-
-impl<const TRACED: bool> Observer for Recorder<TRACED> {
-    const TRACED: bool = TRACED;
-
-    fn completed(&mut self, completion: &Completion, by_cause: RequestAttribution<'_>) {
-        let attribution = by_cause.sum();
-        assert_eq!(attribution.total(), completion.completed - completion.arrived, "attribution adds up: {attribution:?}");
-        let for_gc = [TrafficClass::Erase, TrafficClass::GcLock].into_iter().any(|traffic| attribution.get(DIE + traffic as usize) > 0);
-        let blocked = completion.gc_blocked || completion.queue_blocked();
-        assert!(blocked || !for_gc, "it waited for a GC: {completion:?}: {attribution:?}");
-        if TRACED {
-            check_timeline(completion, &attribution, self.1.timeline(completion, by_cause));
-            self.1.completed(completion.id);
-        }
-        self.0.push((*completion, attribution.into_owned()));
-    }
-
-    fn accepted(&mut self, id: u64, at: Ns) {
-        self.1.accepted(id, at);
-    }
-
-    fn die_ran(&mut self, run: &Run) {
-        assert!(run.from < run.to, "it takes time: {run:?}");
-        self.1.die_ran(run);
-    }
-
-    fn channel_used(&mut self, used: &Use) {
-        self.1.channel_used(used);
-    }
-
-    fn channel_idles(&mut self, channel: u32, at: Ns, category: usize, gc: u64) {
-        self.1.channel_idles(channel, at, category, gc);
-    }
-
-    fn plane_locked(&mut self, plane: PlaneIx, at: Ns, gc: u64) {
-        self.1.plane_locked(plane, at, gc);
-    }
-}
-
-/// A request timeline goes from arrival to completion without a gap, and says of each part what the attribution says.
-fn check_timeline(completion: &Completion, attribution: &Attribution, timeline: &[Segment]) {
-    let mut covered = completion.arrived;
-    let mut parts = [0; PARTS];
-    for segment in timeline {
-        assert_eq!(segment.from, covered, "a gap or an overlap in {completion:?}: {timeline:?}; {attribution:?}");
-        covered = segment.to;
-        parts[segment.part as usize] += segment.to - segment.from;
-    }
-    assert_eq!(covered, completion.completed, "the end of {completion:?}: {timeline:?}; {attribution:?}");
-    for (part, ns) in parts.into_iter().enumerate() {
-        assert_eq!(ns, attribution.get(part), "{} of {completion:?}: {timeline:?}; {attribution:?}", PART_NAMES[part]);
-    }
-}
-
-type TestDrive<const TRACED: bool = true> = Drive<Recorder<TRACED>>;
-
 fn drive(device: &Device, design: Design) -> TestDrive {
     Drive::new(device, design, true, Recorder::of(device)).unwrap()
 }
@@ -130,15 +66,15 @@ impl<const TRACED: bool> TestDrive<TRACED> {
     }
 
     fn finished_at(&self, id: u64) -> Option<Ns> {
-        self.observer().0.iter().find(|(completion, _)| completion.id == id).map(|(completion, _)| completion.completed)
+        self.observer().completed.iter().find(|(completion, _)| completion.id == id).map(|(completion, _)| completion.completed)
     }
 
     fn attribution_of(&self, id: u64) -> &Attribution {
-        &self.observer().0.iter().find(|(completion, _)| completion.id == id).expect("it completed").1
+        &self.observer().completed.iter().find(|(completion, _)| completion.id == id).expect("it completed").1
     }
 
     fn completion_of(&self, id: u64) -> Completion {
-        self.observer().0.iter().find(|(completion, _)| completion.id == id).expect("it completed").0
+        self.observer().completed.iter().find(|(completion, _)| completion.id == id).expect("it completed").0
     }
 
     /// Asserts that a request completes at `at`, and not a nanosecond earlier.

@@ -108,11 +108,10 @@ mod tests {
     use super::*;
     use crate::commands::{Command, CommandKind};
     use crate::design::Design;
-    use crate::drive::Drive;
     use crate::ids::BlockGroup;
     use crate::ids::BlockIx;
-    use crate::observe::NullObserver;
     use crate::policy::answers::Scope;
+    use crate::recorder::untraced;
     use crate::techniques::PlacePolicy;
     use crate::testkit::{Parts, plain_design, state_with_writes, tiny_device, write};
 
@@ -202,7 +201,7 @@ mod tests {
         device.state.overwrite_percent = 0;
         let place = PlacePolicy::Static(StaticOrder::new("CWDP", opens));
         let design = Design { place, ..plain_design(Scope::Plane) };
-        let mut drive = Drive::<NullObserver>::new(&device, design, true, NullObserver).unwrap();
+        let mut drive = untraced(&device, design, true);
         drive.age(1, &[], |_, _| true);
         drive.wake();
         for index in 0..400 {

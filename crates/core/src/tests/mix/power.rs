@@ -72,14 +72,14 @@ impl Mix {
             assert!(left > 0, "a drive without requests becomes idle: {}", drive.explain_standstill());
         }
         assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
-        let before = drive.observer().0.len();
+        let before = drive.observer().completed.len();
         for lpn in 0..device.logical_pages() as Lpn {
             drive.submit(now, read(lpn)).unwrap();
         }
         while drive.outstanding() > 0 {
             assert!(drive.step(), "{}", drive.explain_standstill());
         }
-        assert_eq!(drive.observer().0.len() - before, device.logical_pages() as usize);
+        assert_eq!(drive.observer().completed.len() - before, device.logical_pages() as usize);
         assert_eq!(drive.mismatch(), None);
         drive.audit().unwrap();
         (drive.event_hash(), cuts)
