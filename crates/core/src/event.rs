@@ -53,9 +53,9 @@ pub(crate) type Queue = Lanes;
 pub(crate) type Queue = tests::Checked;
 
 /// Lanes. One cache line of heads is looked at for each event.
-const LANES_MAX: usize = LINE;
-/// The lane of an event that is in the tree.
-const IN_TREE: u8 = LANES_MAX as u8;
+const LANES: usize = LINE;
+/// The lane of events that are in the tree. Its head is the first of them, and nothing is appended to it.
+const TREE: usize = LANES - 1;
 
 /// Sorted lanes: an event joins a lane whose last event is earlier, and the earliest head of all lanes is next.
 ///
@@ -64,24 +64,23 @@ const IN_TREE: u8 = LANES_MAX as u8;
 /// slots. An event that fits no lane goes to a tree.
 pub(crate) struct Lanes {
     /// The first event of each lane; `EMPTY` where there is none.
-    heads: [u64; LANES_MAX],
+    heads: [u64; LANES],
     /// The last event of each lane; of an empty lane one that has left it. 0 where there was none.
-    tails: [u64; LANES_MAX],
+    tails: [u64; LANES],
     /// The event of each slot, and one that stays empty: it comes after the last event of every lane, so that no branch is needed
     /// that can't be foreseen.
     slots: Vec<Slot>,
     /// The earliest event; `EMPTY` where there is none.
     first: u64,
-    /// The events that fit no lane, and the first of them; `EMPTY` where there is none.
+    /// The events that fit no other lane.
     tree: Tree,
-    first_in_tree: u64,
     /// The time of the event that left last.
     now: Ns,
     /// The lane that an event has joined that was made as long before it fell due, by a hash of that time.
     hints: [u8; 16],
 }
 
-/// A slot's event, the lane that it is in or `IN_TREE`, and the slots before and after it in a lane. The slot before the head of a lane
+/// A slot's event, its lane, and the slots before and after it there. The slot before the head of a lane
 /// has left it.
 #[derive(Clone, Copy)]
 struct Slot {
@@ -106,13 +105,14 @@ impl Lanes {
     /// A queue of `slots` empty slots.
     pub fn with_slots(slots: usize) -> Self {
         assert!(slots <= SLOTS_MAX, "at most {SLOTS_MAX} slots");
+        let mut tails = [0; LANES];
+        tails[TREE] = u64::MAX;
         Self {
-            heads: [EMPTY; LANES_MAX],
-            tails: [0; LANES_MAX],
+            heads: [EMPTY; LANES],
+            tails,
             slots: vec![Slot { key: EMPTY, before: 0, after: 0, lane: 0 }; slots + 1],
             first: EMPTY,
             tree: Tree::with_slots(slots),
-            first_in_tree: EMPTY,
             now: 0,
             hints: [0; 16],
         }
@@ -128,7 +128,7 @@ impl Lanes {
     fn cancel(&mut self, slot: usize) {
         if self.slots[slot].key != EMPTY {
             self.unlink(slot);
-            self.first = least(self.heads).min(self.first_in_tree);
+            self.first = least(self.heads);
         }
     }
 
@@ -148,16 +148,16 @@ impl Lanes {
         let slot = slot_of(key);
         let event = &mut self.slots[slot];
         event.key = EMPTY;
-        let (after, lane) = (event.after, event.lane);
+        let (after, lane) = (event.after, event.lane as usize % LANES);
         // The earliest of the other heads is found before that of its lane is replaced: a load of a fresh store stalls.
         let others = least_after(self.heads, key);
-        if lane == IN_TREE {
+        if lane == TREE {
             self.set_in_tree(slot, EMPTY);
-            self.first = others.min(self.first_in_tree);
+            self.first = others.min(self.heads[TREE]);
         } else {
             let next = self.slots[after as usize].key;
-            self.first = others.min(next).min(self.first_in_tree);
-            self.heads[lane as usize % LANES_MAX] = next;
+            self.first = others.min(next);
+            self.heads[lane] = next;
         }
         self.now = key >> SLOT_BITS;
         Some((self.now, slot))
@@ -167,7 +167,7 @@ impl Lanes {
     #[inline(never)]
     fn set_in_tree(&mut self, slot: usize, key: u64) {
         self.tree.set(slot, key);
-        self.first_in_tree = self.tree.first();
+        self.heads[TREE] = self.tree.first();
     }
 
     /// The slot that stays empty.
@@ -184,7 +184,7 @@ impl Lanes {
         }
         let key = at << SLOT_BITS | slot as u64;
         let hint = (at.wrapping_sub(self.now).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize;
-        let lane = self.hints[hint] as usize % LANES_MAX;
+        let lane = self.hints[hint] as usize % LANES;
         if self.tails[lane] <= key { self.append(slot, key, lane) } else { self.find_lane(slot, key, hint) }
     }
 
@@ -206,7 +206,7 @@ impl Lanes {
             None => {
                 self.set_in_tree(slot, key);
                 self.first = self.first.min(key);
-                self.slots[slot] = Slot { key, before: 0, after: 0, lane: IN_TREE };
+                self.slots[slot] = Slot { key, before: 0, after: 0, lane: TREE as u8 };
             }
         }
     }
@@ -228,8 +228,8 @@ impl Lanes {
     #[inline(never)]
     fn unlink(&mut self, slot: usize) {
         let Slot { key, before, after, lane } = self.slots[slot];
-        let (before, after, is_in_tree, lane) = (before as usize, after as usize, lane == IN_TREE, lane as usize % LANES_MAX);
-        if is_in_tree {
+        let (before, after, lane) = (before as usize, after as usize, lane as usize % LANES);
+        if lane == TREE {
             self.set_in_tree(slot, EMPTY);
         } else if self.heads[lane] == key {
             self.heads[lane] = self.slots[after].key;

@@ -25,6 +25,12 @@ impl Relieved {
         all
     }
 
+    /// Whether any is ever noted.
+    #[inline]
+    pub(crate) fn notes(&self) -> bool {
+        !self.words.is_empty()
+    }
+
     /// Note one.
     #[inline]
     pub(crate) fn note(&mut self, index: u32) {
@@ -39,8 +45,11 @@ impl Relieved {
     }
 
     /// Forget them, because they have been looked at.
+    #[inline]
     pub(crate) fn forget(&mut self) {
-        self.words.fill(0);
+        if self.notes() {
+            self.words.fill(0);
+        }
     }
 }
 

@@ -201,8 +201,7 @@ impl Flash {
     /// A die runs less than before: notes it if it is idle now.
     #[inline]
     pub(super) fn note_if_idle(&mut self, die: DieIx) {
-        let state = &self.dies[die as usize];
-        if state.is_idle() {
+        if self.relieved.notes() && self.dies[die as usize].is_idle() {
             self.relieved.note(die);
         }
     }

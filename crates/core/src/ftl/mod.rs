@@ -196,6 +196,7 @@ impl Tables {
     }
 
     /// `place` has chosen a plane.
+    #[inline]
     pub(crate) fn forget_relieved(&mut self) {
         self.relieved.forget();
     }

@@ -41,10 +41,15 @@ impl<T> Tracked<T> {
 
     #[inline(always)]
     fn note(&mut self, index: usize) {
-        if let Some(place) = self.recent.get_mut(self.changes as usize % RECENT) {
-            *place = index as u32;
-            self.changes += 1;
+        if !self.recent.is_empty() {
+            self.note_tracked(index);
         }
+    }
+
+    #[cold]
+    fn note_tracked(&mut self, index: usize) {
+        self.recent[self.changes as usize % RECENT] = index as u32;
+        self.changes += 1;
     }
 
     fn note_all(&mut self) {

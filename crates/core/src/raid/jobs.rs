@@ -44,19 +44,28 @@ where
     }
 
     /// Enqueues operations of one moment, which `next` links.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enqueue_all(&mut self, first: u32) {
-        if first != NONE && self.flash.ops[first as usize].next == NONE {
-            return self.enqueue(first);
+        let has_several = || first != NONE && self.flash.ops[first as usize].next != NONE;
+        if self.flash.traits.starts_together && has_several() {
+            return self.enqueue_all_together(first);
         }
-        self.enqueue_together(|drive| {
-            let mut op = first;
-            while op != NONE {
-                let next = drive.flash.ops[op as usize].next;
-                drive.enqueue(op);
-                op = next;
-            }
-        });
+        self.enqueue_each(first);
+    }
+
+    #[cold]
+    fn enqueue_all_together(&mut self, first: u32) {
+        self.enqueue_together(|drive| drive.enqueue_each(first));
+    }
+
+    #[inline(always)]
+    fn enqueue_each(&mut self, first: u32) {
+        let mut op = first;
+        while op != NONE {
+            let next = self.flash.ops[op as usize].next;
+            self.enqueue(op);
+            op = next;
+        }
     }
 
     /// An operation of a job completed; `op` still has its attribution.
