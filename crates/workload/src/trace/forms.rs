@@ -32,6 +32,12 @@ pub(super) struct Form {
 /// So many requests whose addresses are whole units of 512 are none by chance.
 const SURE_REQUESTS: u64 = 8;
 
+/// No block layer issues a request of more bytes, but for trims.
+const REQUEST_BYTES_MAX: u64 = 32 << 20;
+
+/// Fewer lines than these may hold large trims alone.
+const LINES_MIN: usize = 4;
+
 /// Times before this are those since the start of a machine, or of the recording.
 const UPTIME_NS_MAX: i128 = 86_400_000_000_000;
 
@@ -120,7 +126,26 @@ impl Form {
                 ))
             }
         };
-        time.into_iter().chain(space).collect()
+        let exchanged = self.exchanged(&column(Role::Lba).unwrap_or_default(), &column(Role::Len).unwrap_or_default());
+        time.into_iter().chain(space).chain(exchanged).collect()
+    }
+
+    /// Return the doubt that sizes are addresses and addresses are sizes.
+    fn exchanged(&self, places: &[&str], sizes: &[&str]) -> Option<String> {
+        let large = |amounts: &[&str], unit: Option<AddressUnit>| {
+            let bytes = u64::from(unit.map_or(1, AddressUnit::bytes));
+            amounts.iter().filter(|amount| proposal::number(amount).unwrap_or(0).saturating_mul(bytes) > REQUEST_BYTES_MAX).count()
+        };
+        let large_sizes = large(sizes, self.columns.len_unit);
+        if sizes.len() < LINES_MIN || large_sizes * 2 <= sizes.len() || large(places, self.columns.lba_unit) > 0 {
+            return None;
+        }
+        let options = self.with(|columns| *columns = columns.exchanged());
+        Some(format!(
+            "{large_sizes} sizes in its first {} are above 32 MiB and no address is, as if the two columns were exchanged; {options} reads \
+             them so",
+            text::counted(sizes.len() as u64, "line")
+        ))
     }
 
     /// What is doubtful about a time.
@@ -234,6 +259,8 @@ mod tests {
     fn values_that_look_as_those_of_the_format_do_are_no_doubt() {
         for (name, columns, lines) in [
             ("msr", None, &["128166372003061629,hm,0,Read,383496192,32768,413", "128166372016382155,hm,1,Write,2822144,4096,511"][..]),
+            // Large trims, one of which lies far behind.
+            ("msr", None, &["128166372003061629,hm,0,Trim,4096,383496192,413"; LINES_MIN - 1]),
             ("alibaba", None, &["419,W,1056768,4096,1577808000000046"]),
             ("tencent", None, &["1538323200,12910952,128,0,1063", "1538323200,6,8,1,1371"]),
             ("systor", None, &["Timestamp,Response,IOType,LUN,Offset,Size", "1455592201.100000000,0.0001,R,3,4096,512"]),
@@ -297,6 +324,13 @@ mod tests {
                 &["time,op,lba,size", "1709632800001480123,R,7,512"],
                 "its first time, `1709632800001480123`, has 19 digits, as ns since 1970 have, and is read in us; --columns \
                  time=TIME:ns,op=op,lba=lba:sectors,len=size:bytes reads its times in ns",
+            ),
+            (
+                "msr",
+                None,
+                &["128166372003061629,hm,0,Read,4096,383496192,413"; LINES_MIN],
+                "4 sizes in its first 4 lines are above 32 MiB and no address is, as if the two columns were exchanged; --columns \
+                 time:100ns,_,device,op,len:bytes,lba:bytes,latency:100ns reads them so",
             ),
             (
                 columns::NAME,

@@ -228,6 +228,23 @@ impl Columns {
         };
         self.written.split(',').map(part).collect::<Vec<_>>().join(",")
     }
+
+    /// The same mapping with the columns of addresses and of sizes exchanged. Each column keeps its unit.
+    pub(super) fn exchanged(&self) -> Self {
+        let part = |part: &str| {
+            let name = part.trim().split([':', '=']).next().unwrap_or_default();
+            let other = match Role::of(name, None) {
+                Some(Role::Lba) => Role::Len,
+                Some(Role::Len) => Role::Lba,
+                _ => return part.to_owned(),
+            };
+            part.trim().replacen(name, other.name(), 1)
+        };
+        let written = self.written.split(',').map(part).collect::<Vec<_>>().join(",");
+        let mut exchanged = Self { written, lba_unit: self.len_unit, len_unit: self.lba_unit, ..self.clone() };
+        exchanged.places.swap(Role::Lba as usize, Role::Len as usize);
+        exchanged
+    }
 }
 
 /// A part of a mapping, and the unit behind it, which may have a colon of its own: `lba:blocks:4096`.
