@@ -67,6 +67,8 @@ demo: $(VENV)/.native
 
 # The same cases of every property in every run: what fails here fails everywhere.
 test: export PROPTEST_RNG_SEED ?= 1
+# Some tests wait for other programs.
+test: export RUST_TEST_THREADS ?= 4
 test: setup
 	cargo fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
