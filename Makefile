@@ -67,7 +67,7 @@ demo: $(VENV)/.native
 
 # The same cases of every property in every run: what fails here fails everywhere.
 test: export PROPTEST_RNG_SEED ?= 1
-# Some tests wait for other programs.
+# Four threads even on two cores, since some tests only wait for fio.
 test: export RUST_TEST_THREADS ?= 4
 test: setup
 	cargo fmt --all --check

@@ -65,7 +65,7 @@ const TREE: usize = LANES - 1;
 pub(crate) struct Lanes {
     /// The first event of each lane; `EMPTY` where there is none.
     heads: [u64; LANES],
-    /// The last event of each lane; of an empty lane one that has left it. 0 where there was none.
+    /// The last event of each lane; of an empty lane one that has left it. 0 where there was none, `u64::MAX` for the tree.
     tails: [u64; LANES],
     /// The event of each slot, and one that stays empty: it comes after the last event of every lane, so that no branch is needed
     /// that can't be foreseen.
@@ -80,8 +80,7 @@ pub(crate) struct Lanes {
     hints: [u8; 16],
 }
 
-/// A slot's event, its lane, and the slots before and after it there. The slot before the head of a lane
-/// has left it.
+/// A slot's event, its lane, and the slots before and after it there. The slot before the head of a lane has left it.
 #[derive(Clone, Copy)]
 struct Slot {
     key: u64,

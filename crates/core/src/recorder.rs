@@ -1,4 +1,4 @@
-//! The observer of all tests. The engine is compiled anew for each observer, so that these are few.
+//! Test observer. Each observer type compiles the engine again, so all tests share this one.
 
 use crate::design::Design;
 use crate::device::Device;
@@ -9,10 +9,10 @@ use crate::policy::view::View;
 use crate::request_timeline::{Run, Segment, TraceBuilder, Use};
 use crate::units::Ns;
 
-/// Keeps every completion with its attribution. If it traces, it has each request's timeline built, and compares.
+/// Keeps every completion with its attribution. If `TRACED`, also builds the timeline of each request and compares both.
 pub struct Recorder<const TRACED: bool> {
     pub completed: Vec<(Completion, Attribution)>,
-    /// At which times it looks at the drive; at none if a test does not say.
+    /// True at the times at which it looks at the drive; never true by default.
     pub wants_look: fn(Ns) -> bool,
     /// The time of each look, and how many requests had completed before.
     pub looks: Vec<(Ns, usize)>,
@@ -86,9 +86,10 @@ fn check_timeline(completion: &Completion, attribution: &Attribution, timeline: 
     }
 }
 
+/// A drive that this observer watches.
 pub type TestDrive<const TRACED: bool = true> = Drive<Recorder<TRACED>>;
 
-/// A drive that keeps completions and builds no timelines.
+/// Return a drive that keeps completions and builds no timelines.
 pub fn untraced(device: &Device, design: Design, verify: bool) -> TestDrive<false> {
     Drive::new(device, design, verify, Recorder::of(device)).unwrap()
 }

@@ -25,7 +25,7 @@ impl Relieved {
         all
     }
 
-    /// Whether any is ever noted.
+    /// Return whether any is ever noted.
     #[inline]
     pub(crate) fn notes(&self) -> bool {
         !self.words.is_empty()
@@ -47,9 +47,7 @@ impl Relieved {
     /// Forget them, because they have been looked at.
     #[inline]
     pub(crate) fn forget(&mut self) {
-        if self.notes() {
-            self.words.fill(0);
-        }
+        self.words.fill(0);
     }
 }
 

@@ -116,7 +116,7 @@ fn the_drives_of_the_harey_tortoise_are_table_1() {
     close(mb_s(small.write.peak()), 40.1, 0.002);
     close(mb_s(small.write.peak()), 39.4, 0.02);
     close(mb_s(large.write.peak()), 16.0 * 40.14, 0.001);
-    // Fast pages alone, half as many, in as many blocks.
+    // The all-fast twin has as many blocks, with half the pages in each: only the fast ones.
     for name in ["harey-8g", "harey-128g"] {
         let (all, fast) = (derived(name), derived(&format!("{name}-all-fast")));
         assert_eq!((fast.physical_pages, fast.raw_bytes), (all.physical_pages / 2, all.raw_bytes / 2), "{name}");

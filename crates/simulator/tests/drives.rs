@@ -1,5 +1,5 @@
-//! A drive whose completions are kept, and requests that are given. All tests have this one observer: the engine is compiled
-//! anew for each.
+//! Helpers of tests that drive the engine themselves: one observer and one source. Each observer type compiles the engine again,
+//! so all tests share `Log`.
 
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
@@ -28,7 +28,7 @@ impl Observer for Log {
 }
 
 impl Log {
-    /// The completions in the order of their submission; none is left.
+    /// Take the completions, in the order of their submission.
     pub fn take(&mut self) -> Vec<Completion> {
         let mut completions = std::mem::take(&mut self.completions);
         completions.sort_by_key(|completion| completion.id);
@@ -36,7 +36,7 @@ impl Log {
     }
 }
 
-/// A drive with a design of the catalog, aged and awake. It checks every read.
+/// Return an aged, awake drive with a design of the catalog. It checks every read.
 pub fn aged(device: &Device, design: &str) -> Drive<Log> {
     let mut drive = Drive::new(device, catalog::design(design).unwrap(), true, Log::default()).unwrap();
     drive.age(1, &[], |_, _| true);
@@ -44,7 +44,7 @@ pub fn aged(device: &Device, design: &str) -> Drive<Log> {
     drive
 }
 
-/// These requests, in this order.
+/// A source of these requests, in this order.
 pub struct Given(pub Vec<Arrival>);
 
 impl Source for Given {

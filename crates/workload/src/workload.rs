@@ -359,7 +359,7 @@ impl Workload {
         reading: &Reading,
     ) -> Result<Self, WorkloadError> {
         let CheckedFile { summary, table, transform, notes, preparation } = file;
-        // Of the options, a stand-in has the one that is not about a file.
+        // A stand-in is no file, so that only the queue depth applies to it.
         let depth = options.queue_depth.filter(|_| matches!(table, Table::Profile { .. }));
         if depth == Some(0) {
             return Err(WorkloadError::Option {

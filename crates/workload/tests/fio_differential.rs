@@ -224,11 +224,11 @@ fn classes<K: Ord>(keys: impl Iterator<Item = K>) -> BTreeMap<K, u64> {
 fn compare(text: &str, equal: Equal) {
     let folder = tempfile::tempdir().unwrap();
     let drawn = |seed| [fio(text, folder.path()), tinytail(text, folder.path(), seed)];
-    // Where a pass ends is drawn for some jobs. One that has ended at once says nothing of a long one, so that both are drawn anew.
+    // Some jobs end a pass at random. If only one of both ended early, there is nothing to compare: draw both again.
     const TRIES: u64 = 10;
-    let is_alike = |[of_fio, own]: &[Vec<Request>; 2]| equal != Equal::Statistics || (of_fio.len() < FEW) == (own.len() < FEW);
-    let requests = (7..7 + TRIES).map(drawn).find(is_alike);
-    compare_requests(text, equal, requests.unwrap_or_else(|| panic!("one alone has fewer than {FEW} requests\n{text}")));
+    let is_comparable = |[of_fio, own]: &[Vec<Request>; 2]| equal != Equal::Statistics || (of_fio.len() < FEW) == (own.len() < FEW);
+    let requests = (7..7 + TRIES).map(drawn).find(is_comparable);
+    compare_requests(text, equal, requests.unwrap_or_else(|| panic!("in {TRIES} tries only one had {FEW} requests\n{text}")));
 }
 
 fn compare_requests(text: &str, equal: Equal, mut requests: [Vec<Request>; 2]) {

@@ -334,8 +334,8 @@ fn streams_that_do_not_fit_are_refused() {
 /// Of these stand-ins, each made by one rule with more requests than the others, the test would take most of its time.
 const LONG: [&str; 4] = ["standin-hm_0", "standin-prn_0", "standin-proj_0", "standin-prxy_0"];
 
-/// Every stand-in that is shipped is what it claims to be, with one seed or another, with `TINYTAIL_SOAK` with both; of the volumes of
-/// MSR Cambridge those below three million requests.
+/// Every shipped stand-in keeps its claims with one of two seeds; with `TINYTAIL_SOAK`, with both. Volumes of MSR Cambridge with three
+/// million requests or more are left out.
 #[test]
 fn stand_ins_are_what_they_claim() {
     let stand_ins: Vec<Workload> = list()

@@ -32,10 +32,10 @@ pub(super) struct Form {
 /// So many requests whose addresses are whole units of 512 are none by chance.
 const SURE_REQUESTS: u64 = 8;
 
-/// No block layer issues a request of more bytes, but for trims.
+/// Larger requests are trims: block layers split reads and writes into smaller ones.
 const REQUEST_BYTES_MAX: u64 = 32 << 20;
 
-/// Fewer lines than these may hold large trims alone.
+/// With fewer lines, all requests may be large trims.
 const LINES_MIN: usize = 4;
 
 /// Times before this are those since the start of a machine, or of the recording.
@@ -130,7 +130,7 @@ impl Form {
         time.into_iter().chain(space).chain(exchanged).collect()
     }
 
-    /// Return the doubt that sizes are addresses and addresses are sizes.
+    /// Return a doubt if the size column looks like addresses and the address column like sizes.
     fn exchanged(&self, places: &[&str], sizes: &[&str]) -> Option<String> {
         let large = |amounts: &[&str], unit: Option<AddressUnit>| {
             let bytes = u64::from(unit.map_or(1, AddressUnit::bytes));
@@ -259,7 +259,7 @@ mod tests {
     fn values_that_look_as_those_of_the_format_do_are_no_doubt() {
         for (name, columns, lines) in [
             ("msr", None, &["128166372003061629,hm,0,Read,383496192,32768,413", "128166372016382155,hm,1,Write,2822144,4096,511"][..]),
-            // Large trims, one of which lies far behind.
+            // Too few lines to tell large trims from exchanged columns.
             ("msr", None, &["128166372003061629,hm,0,Trim,4096,383496192,413"; LINES_MIN - 1]),
             ("alibaba", None, &["419,W,1056768,4096,1577808000000046"]),
             ("tencent", None, &["1538323200,12910952,128,0,1063", "1538323200,6,8,1,1371"]),
@@ -272,7 +272,7 @@ mod tests {
                 Some("time:us,op,lba:sectors,len:bytes"),
                 &["time,op,lba,size", "1709632800001480,R,7,512", "1709632800001490,R,7,0"],
             ),
-            // That of one who measured since the start of a machine, and one that says its unit itself.
+            // Times since the machine started, and a column whose title states the unit.
             (columns::NAME, Some("time:ns,op,lba:sectors,len:sectors"), &["1709632800,R,7,512", "1709632801,R,7,8"]),
             (columns::NAME, Some("time:us,op,lba:bytes,len:bytes"), &["time_us,op,lba,size_bytes", "1709632800001480123,R,512,100"]),
         ] {

@@ -54,10 +54,10 @@ impl Role {
         Self::Latency,
     ];
 
-    /// Those that say when a request came.
+    /// Roles that give the time of a request.
     pub(super) const WHEN: [Self; 3] = [Self::Time, Self::Delta, Self::Done];
 
-    /// Those that say how long a request is.
+    /// Roles that give the size of a request.
     pub(super) const HOW_LONG: [Self; 3] = [Self::Len, Self::Last, Self::End];
 
     pub(super) fn name(self) -> &'static str {
@@ -229,7 +229,7 @@ impl Columns {
         self.written.split(',').map(part).collect::<Vec<_>>().join(",")
     }
 
-    /// The same mapping with the columns of addresses and of sizes exchanged. Each column keeps its unit.
+    /// Return the mapping with the address and size columns exchanged. Each column keeps its unit.
     pub(super) fn exchanged(&self) -> Self {
         let part = |part: &str| {
             let name = part.trim().split([':', '=']).next().unwrap_or_default();
