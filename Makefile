@@ -21,9 +21,11 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 CARGO = config=$$(ls $(TARGET)/maturin/pyo3-config-*-abi3.txt 2>/dev/null | head -n 1); \
 	$${config:+env "PYO3_CONFIG_FILE=$$config"} cargo
 
-.PHONY: setup demo test soak mutants bench lock audit clean
+.PHONY: setup demo test rust-lints python-lints soak mutants bench lock audit clean
 
-setup: $(VENV)/.native $(VENV)/.tools
+# Side by side: packages are waited for while the engine compiles.
+setup:
+	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.native $(VENV)/.tools
 
 $(BIN)/python:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust, https://rustup.rs" >&2; exit 1; }
@@ -70,14 +72,19 @@ test: export PROPTEST_RNG_SEED ?= 1
 # Four threads even on two cores, since some tests only wait for fio.
 test: export RUST_TEST_THREADS ?= 4
 test: setup
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line rust-lints python-lints
+	$(CARGO) test --release --workspace --locked
+	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+rust-lints:
 	cargo fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
-	$(CARGO) test --release --workspace --locked
+
+python-lints:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # New cases of every property, twenty times as many, with arithmetic that must not overflow. Tests that draw a sample in
 # `make test` run their full product: TINYTAIL_SOAK tells them so. In Python these tests carry the mark `soak`.

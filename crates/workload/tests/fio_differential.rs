@@ -469,7 +469,7 @@ fn examples_of_fio_have_its_requests_or_are_refused() {
 
 /// How many random jobs are compared.
 fn jobs_drawn() -> u32 {
-    if std::env::var_os("TINYTAIL_SOAK").is_some() { 500 } else { 50 }
+    if std::env::var_os("TINYTAIL_SOAK").is_some() { 500 } else { 30 }
 }
 
 /// A job of random options.

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator, ValidationError, validate
+from jsonschema import Draft202012Validator
 
 import tinytail
 from fake_native import FakeNative, result
 from tinytail.engine.results import AllRequests, Improvement
 
 Change = Callable[[dict[str, Any]], object]
+SCHEMA = Draft202012Validator(tinytail.read_schema("compare"))
 
 
 def document(native: FakeNative, **changes: Any) -> dict[str, Any]:
@@ -24,12 +25,12 @@ def document(native: FakeNative, **changes: Any) -> dict[str, Any]:
 
 
 def test_the_schema_is_valid() -> None:
-    Draft202012Validator.check_schema(tinytail.read_schema("compare"))
+    SCHEMA.check_schema(SCHEMA.schema)
 
 
 def test_a_comparison_follows_the_schema(native: FakeNative) -> None:
     parsed = document(native)
-    validate(parsed, tinytail.read_schema("compare"))
+    SCHEMA.validate(parsed)
     assert parsed["device"] == "ttflash-256g"
     assert parsed["workload"]["input"] == "real"
     assert parsed["state"]["name"] == "steady"
@@ -38,9 +39,8 @@ def test_a_comparison_follows_the_schema(native: FakeNative) -> None:
 
 def test_a_run_without_reads_follows_the_schema(native: FakeNative) -> None:
     nothing = {name: None for name in result()["read"] if name != "count"} | {"count": 0}
-    validate(
-        document(native, read=nothing, gc_blocked_read_percent=0.0, write_amplification=None),
-        tinytail.read_schema("compare"),
+    SCHEMA.validate(
+        document(native, read=nothing, gc_blocked_read_percent=0.0, write_amplification=None)
     )
 
 
@@ -68,7 +68,7 @@ def test_improvements_are_taken_to_the_reference(native: FakeNative) -> None:
         Improvement("ttflash", 75.0, -25.0),
         Improvement("design-a", 0.0, None),
     ]
-    validate(json.loads(comparison.to_json()), tinytail.read_schema("compare"))
+    SCHEMA.validate(json.loads(comparison.to_json()))
 
 
 def drop(*path: str | int) -> Change:
@@ -117,8 +117,7 @@ TOP_KEYS = ["version", "command", "device", "workload", "state", "seed", "partia
 def test_another_document_does_not_follow_the_schema(native: FakeNative, change: Change) -> None:
     parsed = document(native)
     change(parsed)
-    with pytest.raises(ValidationError):
-        validate(parsed, tinytail.read_schema("compare"))
+    assert not SCHEMA.is_valid(parsed)
 
 
 def test_causes_are_ranked_with_shares_that_add_up() -> None:
@@ -138,4 +137,4 @@ def test_a_group_without_requests_has_no_causes() -> None:
 
 def test_figures_of_findings_may_be_below_0(native: FakeNative) -> None:
     borrowed = {"code": "borrowed", "message": "m", "figures": {"drift_pages": -501.0}}
-    validate(document(native, findings=[borrowed]), tinytail.read_schema("compare"))
+    SCHEMA.validate(document(native, findings=[borrowed]))

@@ -37,7 +37,7 @@ def test_perfetto_finds_what_the_run_says(
     command: RunCommand, perfetto: dict[str, Any], tmp_path: Path
 ) -> None:
     file, path = tmp_path / "out.json", tmp_path / "t.pftrace"
-    words = ("compare", "base", "ttflash", *RUN, "--requests", "30000", "--seed", "3")
+    words = ("compare", "base", "ttflash", *RUN, "--requests", "12000", "--seed", "3")
     assert command(*words, "--timeline", str(path), "--json", str(file)).code == 0
     for found in read_json(file)["results"]:
         trace = tmp_path / f"t.{found['design']}.pftrace"

@@ -306,29 +306,6 @@ def test_a_comparison_without_any_result_says_why(native: FakeNative) -> None:
     assert "it <broke>" in text
 
 
-def test_the_same_results_give_the_same_bytes(native: FakeNative, tmp_path: Path) -> None:
-    compared = comparison(native)
-    for folder in (tmp_path / "one", tmp_path / "two"):
-        compared.figures(folder)
-    names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert names == sorted(f"{name}.{kind}" for name in NAMES for kind in ("pdf", "svg"))
-    for name in names:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    assert page.html(compared) == page.html(compared)
-
-
-def test_the_command_writes_report_and_figures(
-    native: FakeNative, command: RunCommand, tmp_path: Path
-) -> None:
-    report, folder = tmp_path / "out.html", tmp_path / "figures"
-    outcome = command(*COMPARE, "--report", str(report), "--figures", str(folder))
-    assert outcome.code == 0, outcome.err
-    assert "p99.99 of reads" in outcome.out
-    assert report.stat().st_size < 10_000_000
-    assert len(list(folder.iterdir())) == 2 * len(NAMES)
-    assert native.specs
-
-
 @pytest.mark.parametrize(
     ("option", "place", "why"),
     [
@@ -392,17 +369,28 @@ def test_a_missing_library_is_named_with_what_installs_it(
     assert not native.specs
 
 
-def test_a_results_file_becomes_the_same_report(
+def test_a_results_file_becomes_the_same_report_and_figures(
     native: FakeNative, command: RunCommand, tmp_path: Path
 ) -> None:
-    file, one, two = (str(tmp_path / name) for name in ("out.json", "one.html", "two.html"))
-    assert command(*COMPARE, "--json", file, "--report", one).code == 0
+    """The same results give the same bytes, whether they were just measured or kept."""
+    file, one, two = (tmp_path / name for name in ("out.json", "one.html", "two.html"))
+    drawn, again = tmp_path / "drawn", tmp_path / "again"
+    pictures = ("--report", str(one), "--figures", str(drawn))
+    outcome = command(*COMPARE, "--json", str(file), *pictures)
+    assert outcome.code == 0, outcome.err
+    assert "p99.99 of reads" in outcome.out
     runs = len(native.specs)
-    outcome = command("report", file, "--report", two, "--figures", str(tmp_path / "figures"))
+    assert runs > 0
+    outcome = command("report", str(file), "--report", str(two), "--figures", str(again))
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
-    assert Path(one).read_bytes() == Path(two).read_bytes()
     assert len(native.specs) == runs
-    assert tinytail.read_results(file).to_dict() == json.loads(Path(file).read_text("utf-8"))
+    assert one.read_bytes() == two.read_bytes()
+    assert one.stat().st_size < 10_000_000
+    names = sorted(path.name for path in drawn.iterdir())
+    assert names == sorted(f"{name}.{kind}" for name in NAMES for kind in ("pdf", "svg"))
+    for name in names:
+        assert (drawn / name).read_bytes() == (again / name).read_bytes()
+    assert tinytail.read_results(file).to_dict() == json.loads(file.read_text("utf-8"))
 
 
 def test_a_report_of_nothing_is_refused(command: RunCommand, tmp_path: Path) -> None:

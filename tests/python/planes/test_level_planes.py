@@ -18,7 +18,7 @@ MODERN = ("modern-tlc-2t-small", "modern-qlc-4t-small")
 # Designs whose writes go to any plane, chosen as they leave the buffer.
 DYNAMIC = ("firmware", "base+idle-die", "base+cross-plane-gc", "base+idle-die+plane-blocking")
 OVER_PROVISIONING = (None, 20, 28, 50)
-SAMPLE = 24
+SAMPLE = 14
 # The sample leaves drives out that have more planes or blocks, but for those of `firmware`.
 PLANES_MAX, BLOCKS_MAX = 64, 256
 ERASES = None if SOAK else 200

@@ -38,7 +38,7 @@ VICTIMS = ROOT / "examples" / "policies" / "victims.py"
 RUN: dict[str, Any] = {
     "device": "ttflash-small",
     "workload": "hotcold-write",
-    "requests": 8000,
+    "requests": 4000,
     "state": {"ageing": "overwrite"},
 }
 

@@ -302,7 +302,7 @@ def test_a_data_file_belongs_to_one_server_and_has_its_size(
 
 def test_what_was_made_safe_survives_a_kill(tmp_path: Path) -> None:
     """Every block holds its number and how often it was written; the test knows what was safe."""
-    block, blocks = 4096, 256
+    block, blocks, requests = 4096, 256, 1500
     words = (*FAST, "--size", "1M", "--data", str(tmp_path / "data"))
     written, safe = [0] * blocks, [0] * blocks
     for round_ in range(3):
@@ -310,7 +310,7 @@ def test_what_was_made_safe_survives_a_kill(tmp_path: Path) -> None:
             choose = random.Random(round_)
             under_way: dict[int, tuple[str, int, int]] = {}
             acknowledged = list(safe)
-            for cookie in range(3000):
+            for cookie in range(requests):
                 place = choose.randrange(blocks)
                 forced = choose.random() < 0.2
                 if cookie % 150 == 149:
@@ -324,7 +324,7 @@ def test_what_was_made_safe_survives_a_kill(tmp_path: Path) -> None:
                     kind = "forced" if forced else "write"
                     under_way[cookie] = (kind, place, written[place])
                     client.send(WRITE, cookie, place * block, block, content, FUA if forced else 0)
-                while len(under_way) >= 16 or (cookie == 2999 and len(under_way) > 8):
+                while len(under_way) >= 16 or (cookie == requests - 1 and len(under_way) > 8):
                     done, error = client.reply()
                     assert error == 0
                     kind, place, number = under_way.pop(done)
