@@ -331,7 +331,7 @@ proptest! {
 #[test]
 fn comments_decide_nothing() {
     let folder = Folder::new("comments");
-    let (names, rows) = ("time_us|host|op|lba_sectors|sectors", "5|a|R|8|8\n7|b|W|16|8\n");
+    let (names, rows) = ("time_us|user|op|lba_sectors|sectors", "5|a|R|8|8\n7|b|W|16|8\n");
     let columns = "time:us,_,op,lba:sectors,len:sectors";
     let by_name = by("time=time_us:us,op=op,lba=lba_sectors:sectors,len=sectors:sectors");
     let misspelling = by("time=time_ms:us,op=op,lba=lba_sectors:sectors,len=sectors:sectors");
@@ -345,7 +345,7 @@ fn comments_decide_nothing() {
             assert_eq!(proposed(&refused).as_deref(), Some(columns), "{refused}");
             // What a message says of a name that is not there is said of the header line.
             let misspelt = message(play(&path, &misspelling), &folder);
-            assert!(misspelt.contains("found the header time_us, host, op, lba_sectors, sectors"), "{misspelt}");
+            assert!(misspelt.contains("found the header time_us, user, op, lba_sectors, sectors"), "{misspelt}");
         }
         let path = folder.file("t", format!("{comments}{rows}"));
         assert_eq!(play(&path, &by(columns)).as_ref(), Ok(&expected), "{comments}");

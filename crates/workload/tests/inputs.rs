@@ -65,7 +65,7 @@ fn linux_letters_are_understood_wherever_an_operation_stands() {
                 0.003002000 8192 8 WFSM\n0.003502000 0 0 FF\n0.003502000 0 0 FWS\n0.003502000 0 8 N\n";
     let path = folder.file("t", text);
     let asked = message(play(&path, &none()), &folder);
-    let roles = "column 1 is its time, column 2 is its address and column 3 is its size";
+    let roles = "column 1 is its time, column 4 is its operation, column 2 is its address and column 3 is its size";
     assert!(asked.contains(&format!("--columns time:s,lba:sectors,len:sectors,op reads it, if {roles}, its times are in s")), "{asked}");
     let said = columns("time:s,lba:sectors,len:sectors,op", None);
     let played = play(&path, &said).unwrap();

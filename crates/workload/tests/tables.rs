@@ -347,19 +347,28 @@ fn what_columns_without_names_are_is_assumed_aloud_or_asked() {
     let counted = lines(&|at| format!("{at},{},R,{},4096\n", at * 130 + at % 3, (at * 7 % 12 + 1) * 1_048_576));
     let expected: Vec<Arrival> = (0..12).map(|at| read((at * 130 + at % 3) * US, (at * 7 % 12 + 1) * 2048, 8)).collect();
     let refused = proposes(&folder, &counted, "_,time:us,op,lba:bytes,len:bytes", &expected);
-    assert!(refused.contains("if column 2 is its time, column 4 is its address and column 5 is its size"), "{refused}");
+    assert!(
+        refused.contains("if column 2 is its time, column 3 is its operation, column 4 is its address and column 5 is its size"),
+        "{refused}"
+    );
     // Addresses below the sizes.
     let low = lines(&|at| format!("{},R,{},4096\n", at * 130 + at % 3, at * 7 % 12 * 8 + 8));
     let expected: Vec<Arrival> = (0..12).map(|at| read((at * 130 + at % 3) * US, at * 7 % 12 * 8 + 8, 8)).collect();
     let refused = proposes(&folder, &low, "time:us,op,lba:sectors,len:bytes", &expected);
-    assert!(refused.contains("if column 1 is its time, column 3 is its address and column 4 is its size"), "{refused}");
+    assert!(
+        refused.contains("if column 1 is its time, column 2 is its operation, column 3 is its address and column 4 is its size"),
+        "{refused}"
+    );
     // Where times and addresses grow, either could be the other.
     let grows = lines(&|at| format!("W,{},4096,{}\n", at * 4096, at * 130 + at % 3));
     let refused = message(play(&folder.file("t", grows), &none()), &folder);
     for way in ["--columns op,lba:bytes,len:bytes,time:us reads it", "--columns op,time:us,len:bytes,lba:sectors reads it"] {
         assert!(refused.contains(way), "{way}: {refused}");
     }
-    assert!(refused.contains("if column 4 is its time, column 2 is its address and column 3 is its size"), "{refused}");
+    assert!(
+        refused.contains("if column 4 is its time, column 1 is its operation, column 2 is its address and column 3 is its size"),
+        "{refused}"
+    );
     // A fraction is a time, and not an address.
     let fraction = lines(&|at| format!("W,{},4096,{}.5\n", at * 4096, at * 130));
     let expected: Vec<Arrival> = (0..12).map(|at| write(at * 130 * MS * 1000, at * 8, 8)).collect();
@@ -492,4 +501,113 @@ fn lines_that_break_a_table_are_named() {
         let refused = message(play(&folder.file("t", text), &none()), &folder);
         assert!(refused.contains(expected) && proposed(&refused).is_none(), "{refused}");
     }
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+    /// A blank cell of a table that white space separates, or a field too many without names, never passes for a request.
+    #[test]
+    fn lines_with_another_number_of_fields_are_no_requests(
+        blanks in proptest::collection::vec(0..4_usize, 12..40),
+        named in any::<bool>(),
+        is_more in any::<bool>(),
+    ) {
+        // At least one line in four has all its cells.
+        let is_odd = |line: usize| !line.is_multiple_of(4) && blanks[line] == 0;
+        let cell = |line: usize| match (is_odd(line), is_more) {
+            (false, _) => "x ",
+            (true, false) => "",
+            (true, true) => "x y ",
+        };
+        let lines: String =
+            (0..blanks.len()).map(|line| format!("{} R {}{} 8\n", 10 * line, cell(line), 1024 * (line + 1))).collect();
+        let odd = (0..blanks.len()).filter(|line| is_odd(*line)).count();
+        prop_assume!(odd > 0 && odd * 2 < blanks.len());
+        let folder = Folder::new("odd");
+        let path = folder.file("t", if named { format!("time_us op flags lba_sectors len_sectors\n{lines}") } else { lines });
+        let mapping = "time:us,op,_,lba:sectors,len:sectors";
+        let refused = message(play(&path, &by(mapping)), &folder);
+        let count = if odd == 1 { "line ".to_owned() } else { format!("{odd} of its ") };
+        prop_assert!(refused.contains(&count) && refused.contains("expected"), "{refused}");
+        let skipped = TraceOptions { skip_faulty: Some(SkipFaulty::Lines(odd as u64)), ..by(mapping) };
+        let expected: Vec<Arrival> =
+            (0..blanks.len()).filter(|line| !is_odd(*line)).map(|line| read(10 * US * line as u64, 1024 * (line as u64 + 1), 8)).collect();
+        let first = expected[0].at;
+        let expected: Vec<Arrival> = expected.into_iter().map(|arrival| Arrival { at: arrival.at - first, ..arrival }).collect();
+        prop_assert_eq!(play(&path, &skipped).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_mapping_may_leave_the_end_of_lines_open() {
+    let folder = Folder::new("open");
+    let path = folder.file("t", "0 R 2048 8 fio\n10 W 4096 16 kworker 0 1\n20 R 8192 8\n");
+    let mapping = "time:us,op,lba:sectors,len:sectors";
+    let refused = message(play(&path, &by(mapping)), &folder);
+    assert!(refused.contains("a mapping that ends with `,...`"), "{refused}");
+    let expected = [read(0, 2048, 8), write(10 * US, 4096, 16), read(20 * US, 8192, 8)];
+    assert_eq!(play(&path, &by(&format!("{mapping},..."))).unwrap(), expected);
+    let named = folder.file("n", "time_us op lba len rest\n0 R 2048 8 fio\n10 W 4096 16 kworker 0 1\n20 R 8192 8\n");
+    assert_eq!(play(&named, &by("time=time_us:us,op=op,lba=lba:sectors,len=len:sectors,...")).unwrap(), expected);
+}
+
+#[test]
+fn tables_say_how_else_they_could_be_read() {
+    let folder = Folder::new("else");
+    for (text, said) in [
+        // Which of two columns of letters has the operation is asked.
+        ("0.5 D R 773456 32768\n0.6 D W 1204088 4096\n0.7 D R 1297760 4096\n", "--columns time:s,_,op,lba:sectors,len:bytes"),
+        ("0.5 D R 773456 32768\n0.6 D W 1204088 4096\n0.7 D R 1297760 4096\n", "column 2 is its operation"),
+        // `io.len` has a unit in traces of Open CAS only.
+        (
+            "ts_us,io.op,io.offset,io.len\n5,read,414740480,4096\n9,write,510693376,8192\n",
+            "len:bytes reads it where addresses and sizes are in bytes",
+        ),
+        // Drives of several machines are several drives.
+        ("time_us,host,disk,op,lba_sectors,len_sectors\n5,a,sda,R,8,8\n6,b,sda,W,16,8\n", "keep:a,device,op,lba:sectors"),
+        (
+            "1,a,0,Read,4096,4096,7\n2,b,0,Write,8192,4096,7\n3,a,0,Read,4096,4096,7\n",
+            "--columns time:100ns,keep:a,device,op,lba:bytes,len:bytes,latency:100ns",
+        ),
+        // Dates without marks are no numbers of seconds.
+        (
+            "Time,Op,LBA,Sectors\n20240531235959.5,R,8,8\n20240601000001.5,W,16,8\n",
+            "which no unit reads; `awk -F ',' -v OFS=',' 'NR > 1 { $1 = substr",
+        ),
+        ("20240531235959500 R 8 8\n20240601000001500 W 1600 16\n", "which no unit reads; `awk 'NR > 0 { $1 = substr"),
+        (
+            "Time,Op,LBA,Sectors\n235959.5,R,8,8\n235959.8,W,16,8\n",
+            "its times are in s, and are not hours, minutes and seconds of two digits each",
+        ),
+        (
+            "Date,Op,LBA,Sectors\n45443.0001,R,8,8\n45443.0002,W,16,8\n",
+            "its times are in s, and are not days since 1900 as in a spreadsheet",
+        ),
+        // A line of units is no request, and says what the names do not.
+        (
+            "time,op,lba,len,latency\nus,,sectors,bytes,ms\n5,W,8,4096,0.4\n9,R,16,4096,0.5\n",
+            "`sed 2d t > t.csv` leaves it out, and of that, --columns time:us,op,lba:sectors,len:bytes,latency:ms",
+        ),
+        // Names may begin with a mark.
+        (
+            "\"@timestamp\",\"io.op\",\"io.offset_bytes\",\"io.size_bytes\"\n\"2023-11-14T22:13:20.6+00:00\",\"read\",\"414,740,480\",\"4,096\"\n",
+            "--columns time:iso8601,op,lba:bytes,len:bytes reads it",
+        ),
+        ("$time_us;$op;$lba_sectors;$len_sectors\n5;R;8;8\n9;W;16;8\n", "--columns time:us,op,lba:sectors,len:sectors reads it"),
+    ] {
+        let refused = message(play(&folder.file("t", text), &none()), &folder);
+        assert!(refused.contains(said), "{text}\n{refused}");
+    }
+    let mut german = b"Messung vom 12.03.2024;;;\nGer".to_vec();
+    german.extend(b"\xe4t: nvme0n1;;;\nZeit (us);Operation;LBA;Sektoren\n5;R;8;8\n");
+    let refused = message(play(&folder.file("t", german), &none()), &folder);
+    assert!(refused.contains("line 2 is not in UTF-8; `iconv -f WINDOWS-1252 -t UTF-8 t > t.txt`"), "{refused}");
+}
+
+#[test]
+fn a_clock_may_go_on_beyond_a_day() {
+    let folder = Folder::new("clock");
+    let path = folder.file("t", "t,op,lba_sectors,len_sectors\n23:59:59.5,R,8,8\n24:00:00.5,W,16,8\n100:00:00,R,8,8\n");
+    let expected = [read(0, 8, 8), write(SECOND, 16, 8), read(273_600 * SECOND + 500 * MS, 8, 8)];
+    assert_eq!(play(&path, &by("time:clock,op,lba:sectors,len:sectors")).unwrap(), expected);
 }

@@ -122,8 +122,9 @@ class TraceOptions(Options):
         skip_faulty: How many faulty lines of a trace may be left out: so many, or a share of its
             lines, such as 0.5%. They are counted and said.
         columns: What the columns of a delimited text are, with the units of time, lba and len, such
-            as time:us,op,lba:sectors,len:bytes; _ skips one, and keep:VALUE reads only the lines
-            with this value in it. By names: time=TIME:us,op=TYPE,keep=EVENT:VALUE, and so on.
+            as time:us,op,lba:sectors,len:bytes; _ skips one, keep:VALUE reads only the lines with
+            this value in it, and ... at the end lets lines end anywhere. By names:
+            time=TIME:us,op=TYPE,keep=EVENT:VALUE, and so on.
     """
 
     format: str | None = None

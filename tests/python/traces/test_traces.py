@@ -379,3 +379,11 @@ def test_traces_are_packed_and_unpacked_as_their_names_say(packed: str) -> None:
     Path(f"v.trace.{packed}").write_bytes(unpack.compress(LINES.encode()))
     described = tinytail.describe_trace(f"v.trace.{packed}")
     assert (described.requests, described.compression) == (4000, written.compression)
+
+
+def test_a_trace_of_which_nothing_is_left_is_said_to_be_empty(command: RunCommand) -> None:
+    Path("far.txt").write_text("0 R 2048 8\n5 W 4096 8\n")
+    words = ("--columns", "time:us,op,lba:sectors,len:sectors", "--fit", "clip")
+    outcome = command("trace", "info", "far.txt", *words, "--region-bytes", "4096")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("far.txt: no request is left to be played")

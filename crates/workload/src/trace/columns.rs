@@ -12,7 +12,7 @@ use crate::trace::delimiter::{Delimiter, Splitter, Unclosed};
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::header::{self, Header};
 use crate::trace::iso8601;
-use crate::trace::mapping::{Columns, KEEP, Keep, NLB, Place, ROLES, Role};
+use crate::trace::mapping::{Columns, KEEP, Keep, NLB, OPEN_END, Place, ROLES, Role};
 use crate::trace::marks::{Evidence, Mark, Marks};
 use crate::trace::rwbs::{self, Rwbs};
 use crate::trace::units::{AddressUnit, Code, TimeUnit};
@@ -90,6 +90,13 @@ impl Repeats {
     }
 }
 
+/// How many fields a line has: as many as the header line has names, or as most of the first lines have.
+#[derive(Clone, Copy, Debug)]
+struct Width {
+    fields: usize,
+    is_named: bool,
+}
+
 /// Reads lines by a mapping whose units are known.
 pub(super) struct Delimited {
     columns: Option<Columns>,
@@ -103,8 +110,8 @@ pub(super) struct Delimited {
     at: Places,
     /// What each column is for, in the order of columns.
     uses: Vec<(usize, Use)>,
-    /// How many fields a line may have: as many as the header line has names.
-    width: Option<usize>,
+    /// How many fields a line has, if that is known.
+    width: Option<Width>,
     devices: FxHashMap<String, u32>,
     device_names: Vec<String>,
     /// The sum of the times since the lines before.
@@ -176,8 +183,10 @@ impl Delimited {
         let own = || Delimiter::of(line, wanted).or_else(|| Delimiter::of(line, 2)).unwrap_or(Delimiter::WhiteSpace);
         // A line that only looks like a header line says nothing of the others.
         let is_sure = |header: &&Header| header.delimiter.is_some() || !columns.names().is_empty();
-        self.width = self.header.as_ref().filter(is_sure).map(|header| header.titles.len());
-        self.splitter = Some(Splitter::new(known.unwrap_or_else(own)));
+        let named = self.header.as_ref().filter(is_sure).map(|header| Width { fields: header.titles.len(), is_named: true });
+        let delimiter = known.unwrap_or_else(own);
+        self.width = named.or_else(|| usual_width(&self.first, delimiter)).filter(|_| !columns.open_ended);
+        self.splitter = Some(Splitter::new(delimiter));
         (self.at, self.uses) = (at, uses);
         self.marks = self.marks_of_text();
         Ok(())
@@ -273,10 +282,16 @@ impl Delimited {
             }
             count += 1;
         }
-        if let Some(width) = self.width
-            && let Some(field) = fields.nth(width.saturating_sub(count)).filter(|field| !field.is_empty())
-        {
-            return Err(beyond(width, field));
+        if let Some(width) = self.width {
+            let rest = width.fields.saturating_sub(count);
+            let has = fields.by_ref().take(rest).count();
+            // Between commas and the like, a line without its last fields has the others where they belong.
+            if has < rest && line.delimiter == Delimiter::WhiteSpace && uses.peek().is_none() {
+                return Err(width.short(count + has));
+            }
+            if let Some(field) = fields.next().filter(|field| !field.is_empty()) {
+                return Err(width.beyond(field));
+            }
         }
         match uses.next() {
             _ if !is_kept => Ok(None),
@@ -547,11 +562,37 @@ fn column_called(wanted: &str, role: &'static str, titles: &[String]) -> Result<
     }
 }
 
-/// A field behind those that the header line names.
-#[cold]
-fn beyond(width: usize, field: &str) -> Fault {
-    let column = Column { number: width + 1, name: "beyond the last" };
-    Fault::new(column, field, format!("the end of the line after {width} columns, as the header line has names"))
+impl Width {
+    /// Fault of a line with a field behind the last column.
+    #[cold]
+    fn beyond(self, field: &str) -> Fault {
+        let Self { fields, is_named } = self;
+        let why = if is_named { "as the header line has names" } else { "as most lines have" };
+        let column = Column { number: fields + 1, name: "beyond the last" };
+        let expected =
+            format!("the end of the line after {fields} columns, {why}; a mapping that ends with `,{OPEN_END}` ignores what is behind");
+        Fault::new(column, field, expected)
+    }
+
+    /// Fault of a line with fewer fields, separated by white space.
+    #[cold]
+    fn short(self, has: usize) -> Fault {
+        let Self { fields, is_named } = self;
+        let why = if is_named { "as the header line has names" } else { "as most lines have" };
+        let expected = format!(
+            "{fields} columns, {why}: where white space separates columns, a blank cell shifts those behind it; a mapping that ends with \
+             `,{OPEN_END}` says that lines end anywhere behind its columns"
+        );
+        Fault { column: Column { number: has + 1, name: "missing" }, found: fields::END_OF_LINE.into(), expected }
+    }
+}
+
+/// The number of fields that most of the first lines have; `None` without lines.
+fn usual_width(lines: &[String], delimiter: Delimiter) -> Option<Width> {
+    let mut widths: Vec<usize> = lines.iter().filter(|line| !line.starts_with('#')).map(|line| delimiter.fields(line).len()).collect();
+    widths.sort_unstable();
+    let most = widths.chunk_by(|one, other| one == other).max_by_key(|chunk| chunk.len())?;
+    Some(Width { fields: most[0], is_named: false })
 }
 
 /// Whether a column that is true or false says true.

@@ -8,6 +8,9 @@ use crate::trace::units::SkipFaulty;
 /// Kinds that are told. More than these are counted together.
 const KINDS_MAX: usize = 12;
 
+/// Of fewer lines everybody sees which share is left out.
+const FEW_LINES: u64 = 20;
+
 /// If no more things were found in place of one, all of them are told.
 const FOUND_MAX: usize = 8;
 
@@ -206,6 +209,9 @@ impl Faults {
             _ => "the others".into(),
         };
         let mut advice = if left_out > 0 { format!("; `--skip-faulty {left_out}` leaves {what} out") } else { String::new() };
+        if left_out * 10 > lines && lines > FEW_LINES {
+            advice += &format!(", and with them {} % of what the file has", 100 * left_out / lines);
+        }
         if late > 0 {
             let late_ms = self.late_ns_max.unsigned_abs().div_ceil(1_000_000);
             advice += &format!("; `--reorder-ms {late_ms}` puts late ones in their places");

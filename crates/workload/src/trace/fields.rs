@@ -227,7 +227,7 @@ pub(crate) fn linux_device_name(device: u32) -> String {
 pub(crate) fn time_ns(field: &str, unit: TimeUnit, column: Column) -> Result<i128, Fault> {
     match unit {
         TimeUnit::Iso8601 => return iso8601::read(field).ok_or_else(|| no_time(field, unit, column)),
-        TimeUnit::Clock => return iso8601::of_day(field).ok_or_else(|| no_time(field, unit, column)),
+        TimeUnit::Clock => return iso8601::clock(field).ok_or_else(|| no_time(field, unit, column)),
         TimeUnit::MonthFirst => return iso8601::month_first(field).ok_or_else(|| no_time(field, unit, column)),
         TimeUnit::DayFirst => return iso8601::day_first(field).ok_or_else(|| no_time(field, unit, column)),
         _ => {}
@@ -302,7 +302,7 @@ fn no_time(field: &str, unit: TimeUnit, column: Column) -> Fault {
     let other = match () {
         () if is_cut_off(field) => "; a spreadsheet has rounded this one",
         () if iso8601::is_time(field) => "; this one is as in ISO 8601, whose unit is called iso8601 (--time-unit, or time:iso8601)",
-        () if iso8601::of_day(field).is_some() => "; this one is a time of day, whose unit is called clock (--time-unit, or time:clock)",
+        () if iso8601::clock(field).is_some() => "; this one is a time of day, whose unit is called clock (--time-unit, or time:clock)",
         () => "",
     };
     Fault::new(column, field, expected + other)

@@ -32,6 +32,9 @@ pub(super) struct Form {
 /// So many requests whose addresses are whole units of 512 are none by chance.
 const SURE_REQUESTS: u64 = 8;
 
+/// The same, where sizes are no such units.
+const SURE_ADDRESSES: u64 = 64;
+
 /// Larger requests are trims: block layers split reads and writes into smaller ones.
 const REQUEST_BYTES_MAX: u64 = 32 << 20;
 
@@ -94,7 +97,7 @@ impl Form {
         };
         let is_said = |role: Role| {
             let title = self.columns.place_under(role, titles).and_then(|place| titles.get(place));
-            title.is_some_and(|title| header::read(title).unit.is_some())
+            title.is_some_and(|title| header::read_among(title, titles).unit.is_some())
         };
         let when = self.columns.when().filter(|role| *role != Role::Delta && !is_said(*role));
         let time = when.and_then(column).and_then(|times| self.time_doubt(times.first()?));
@@ -195,6 +198,7 @@ impl Form {
         let (lba, len) = (are_sectors(self.columns.lba_unit), are_sectors(self.columns.len_unit));
         let what = match (lba, len) {
             (true, true) if is_whole(places | sizes) => "address and size",
+            (true, true) if is_whole(places) && places > 0 && requests >= SURE_ADDRESSES => "address",
             // One of two is more often so by chance.
             (true, false) if is_whole(places) && places > 0 && requests >= SURE_REQUESTS => "address",
             (false, true) if is_whole(sizes) && requests >= SURE_REQUESTS => "size",

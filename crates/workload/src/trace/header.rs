@@ -25,6 +25,8 @@ pub(super) struct Name {
     pub(super) is_name: bool,
     /// Whether the column may say which lines are requests of their own to the drive, as `event` and `result` may.
     pub(super) tells_lines: bool,
+    /// Whether the column may say which machine a line is of.
+    pub(super) is_host: bool,
     /// The unit of a column with a role, where it is none that is read.
     pub(super) unread_unit: Option<String>,
     /// Whether the name is a unit of time and nothing else, as `usec` is.
@@ -223,6 +225,9 @@ const TELLING: &[&str] = &[
     "error", "err", "errno", "success", "failed", "ret", "retcode", "return", "tracepoint", "probe", "point", "hook",
 ];
 
+/// Words of columns that say which machine a line is of: the drives of another are others.
+const HOSTS: [&str; 6] = ["host", "hostname", "machine", "node", "server", "vm"];
+
 /// The line that names the columns of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -348,7 +353,12 @@ fn delimiter_of(header: &str, names: usize, lines: &[String]) -> Option<Delimite
         fitting > 0 && 2 * fitting >= rows.len()
     };
     let own = Delimiter::of(uncommented(header).unwrap_or(header), 2);
-    own.into_iter().chain(Delimiter::ALL).find(fits)
+    // Where white space separates columns, a line with a blank cell has fewer fields.
+    let has_blanks = |delimiter: &Delimiter| {
+        let widths = rows.iter().map(|row| delimiter.fields(row).len());
+        *delimiter == Delimiter::WhiteSpace && named(&names_in(header)) >= 3 && widths.max() == Some(names)
+    };
+    own.into_iter().chain(Delimiter::ALL).find(fits).or(own.filter(has_blanks))
 }
 
 /// Whether a line has as many fields as there are names, and numbers among them.
@@ -389,7 +399,9 @@ fn is_remark(line: &str) -> bool {
 /// missing, as the name of the numbers of lines often is.
 pub(super) fn looks_like_header(line: &str) -> bool {
     let line = uncommented(line).unwrap_or(line);
-    let is_name = |field: &String| field.trim_start_matches(['(', '[']).starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
+    let is_name = |field: &String| {
+        field.trim_start_matches(['(', '[']).starts_with(|letter: char| letter.is_alphabetic() || matches!(letter, '_' | '@' | '$'))
+    };
     Delimiter::of(line, 3).is_some_and(|delimiter| {
         let fields = delimiter.fields(line);
         fields.first().is_some_and(|first| first.is_empty() || is_name(first)) && fields[1..].iter().all(is_name)
@@ -410,6 +422,20 @@ pub(super) fn names_in(line: &str) -> Vec<String> {
     names
 }
 
+/// Whether a name says that the column has dates.
+pub(super) fn is_date(name: &str) -> bool {
+    name.split(|letter: char| !letter.is_alphanumeric())
+        .any(|word| word.eq_ignore_ascii_case("date") || word.eq_ignore_ascii_case("datetime"))
+}
+
+/// What a name of a column says beside the others of its header line. `io.len` alone does not make a trace one of Open CAS.
+pub(super) fn read_among(name: &str, titles: &[String]) -> Name {
+    let is_of_open_cas =
+        |title: &String| !title.eq_ignore_ascii_case("io.len") && OPEN_CAS.iter().any(|(known, ..)| known.eq_ignore_ascii_case(title));
+    let is_alone = name.eq_ignore_ascii_case("io.len") && !titles.iter().any(is_of_open_cas);
+    read(if is_alone { "io_len" } else { name })
+}
+
 /// What a name of a column says.
 pub(super) fn read(name: &str) -> Name {
     // A single letter is no word.
@@ -418,8 +444,18 @@ pub(super) fn read(name: &str) -> Name {
     let has = |word: Word| words.contains(&word);
     let nvme = words.iter().any(|word| matches!(word, Nvme(_)));
     let tells_lines = tells_lines(name);
-    let mut said =
-        Name { is: Is::Unknown, unit: None, read_code: None, nvme, is_name: has(Named), tells_lines, unread_unit: None, bare_unit: false };
+    let is_host = name.split(|letter: char| !letter.is_alphanumeric()).any(|word| HOSTS.iter().any(|host| word.eq_ignore_ascii_case(host)));
+    let mut said = Name {
+        is: Is::Unknown,
+        unit: None,
+        read_code: None,
+        nvme,
+        is_name: has(Named),
+        tells_lines,
+        is_host,
+        unread_unit: None,
+        bare_unit: false,
+    };
     if name.eq_ignore_ascii_case("t") {
         return Name { is: Is::SomeTime, ..said };
     }

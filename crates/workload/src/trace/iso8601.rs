@@ -57,6 +57,16 @@ pub(super) fn read(field: &str) -> Option<i128> {
     Some(seconds * 1_000_000_000 + i128::from(fraction_ns))
 }
 
+/// Return a time of day or, where there are more hours than a day has, the time since something began, in nanoseconds.
+pub(super) fn clock(field: &str) -> Option<i128> {
+    of_day(field).or_else(|| {
+        let (hours, rest) = field.split_once(':')?;
+        let is_long = (2..=4).contains(&hours.len()) && hours.bytes().all(|byte| byte.is_ascii_digit());
+        let hours: i128 = hours.parse().ok().filter(|hours| is_long && *hours >= 24)?;
+        of_day(&format!("0:{rest}")).map(|rest_ns| hours * 3_600_000_000_000 + rest_ns)
+    })
+}
+
 /// A time of day, in nanoseconds since midnight, of 24 hours or of twelve with AM or PM behind them. Days may stand before it, as pandas
 /// writes times since a beginning: `1 days 23:59:59.25`.
 pub(super) fn of_day(field: &str) -> Option<i128> {
@@ -178,6 +188,15 @@ mod tests {
         assert_eq!(read("2000-02-29T00:00:00Z"), Some(951_782_400 * SECOND));
         assert_eq!(read("2016-12-31T23:59:60Z"), read("2017-01-01T00:00:00Z"));
         assert!(is_date("2024-05-31") && !is_date("2024-05-31T00:00") && !is_date("2024"));
+    }
+
+    #[test]
+    fn a_clock_may_count_more_hours_than_a_day_has() {
+        assert_eq!(clock("23:59:59"), of_day("23:59:59"));
+        assert_eq!((clock("24:00:00.25"), clock("100:00:01")), (Some(86_400 * SECOND + SECOND / 4), Some(360_001 * SECOND)));
+        for field in ["24:60:00", "24:00:00 AM", "12345:00:00", "024", "-24:00:00", "+24:00:00"] {
+            assert_eq!(clock(field), None, "{field}");
+        }
     }
 
     #[test]

@@ -129,6 +129,9 @@ fn is_of_mapping(letter: char) -> bool {
     letter == ',' || letter == ':' || letter == '=' || letter.is_ascii_whitespace()
 }
 
+/// At the end of a mapping: lines may have any number of fields behind the columns that it names.
+pub(super) const OPEN_END: &str = "...";
+
 /// The size as NVMe has it, from 0 for one block.
 pub(super) const NLB: &str = "nlb";
 
@@ -150,6 +153,8 @@ pub struct Columns {
     pub(super) places: Box<[Option<Place>; ROLES]>,
     /// Which lines are read, if not all are.
     pub(super) keeps: Vec<Keep>,
+    /// True if lines may have any number of fields behind the columns that are named.
+    pub(super) open_ended: bool,
     /// Unit of the times, if the mapping says one.
     pub(crate) time_unit: Option<TimeUnit>,
     /// Unit of the addresses, if known.
@@ -277,9 +282,12 @@ impl FromStr for Columns {
             nlb: false,
             codes: None,
             keeps: Vec::new(),
+            open_ended: false,
         };
         let by_name = written.contains('=');
-        for (number, part) in (1..).zip(written.split(',').map(str::trim)) {
+        let named = written.trim_end().strip_suffix(OPEN_END).and_then(|rest| rest.trim_end().strip_suffix(','));
+        columns.open_ended = named.is_some();
+        for (number, part) in (1..).zip(named.unwrap_or(written).split(',').map(str::trim)) {
             if matches!(part, "" | "-" | "_") && !by_name {
                 continue;
             }

@@ -7,6 +7,7 @@
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::forms::Times;
+use crate::trace::mapping::Keep;
 use crate::trace::units::{AddressUnit, TimeUnit};
 use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Time};
 
@@ -56,6 +57,16 @@ struct Msr {
     host: Option<String>,
 }
 
+/// Say how the lines of one host are read.
+#[cold]
+fn other_host(host: &str) -> String {
+    let host = Keep::written(host);
+    format!(
+        "`{host}`, the host of the lines before, since disks of other hosts are other drives; --columns \
+         time:100ns,keep:{host},device,op,lba:bytes,len:bytes,latency:100ns reads its lines alone"
+    )
+}
+
 impl Parser for Msr {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let words = fields::columns(line.split(',').map(str::trim), NAMES)?;
@@ -64,7 +75,7 @@ impl Parser for Msr {
         match &self.host {
             Some(host) if host == words[1] => {}
             Some(host) => {
-                return Err(Fault::new(column(1), words[1], format!("`{host}`, the host of the lines before")));
+                return Err(Fault::new(column(1), words[1], other_host(host)));
             }
             None if words[1].is_empty() => {
                 return Err(Fault::new(column(1), words[1], "the name of a host"));

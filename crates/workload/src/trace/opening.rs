@@ -471,6 +471,8 @@ pub(super) struct FirstLines {
     pub(super) numbers: Vec<u64>,
     /// How many of them are looked at to find the format.
     pub(super) sniffed: usize,
+    /// The line behind them, if it is no text in UTF-8.
+    pub(super) foreign: Option<u64>,
 }
 
 fn first_lines(content: &TraceContent) -> Result<FirstLines, WorkloadError> {
@@ -479,9 +481,13 @@ fn first_lines(content: &TraceContent) -> Result<FirstLines, WorkloadError> {
     let mut comments = 0;
     while head.lines.len() - comments < LOOKED_AT_LINES
         && comments < SNIFFED_COMMENTS
-        // What is no text has its fault when it is read.
-        && let Some((at, Line::Text(line))) = input.next_line()?
+        && let Some((at, line)) = input.next_line()?
     {
+        let Line::Text(line) = line else {
+            // What is no text has its fault when it is read.
+            head.foreign = Some(at.number());
+            break;
+        };
         comments += usize::from(comments == head.lines.len() && header::uncommented(line).is_some());
         head.lines.push(line.to_owned());
         head.numbers.push(at.number());
@@ -632,6 +638,7 @@ fn unknown_format(head: &FirstLines) -> WorkloadError {
     let names: Vec<&str> = known().map(|format| format.name).collect();
     let advice = match (proposal::proposal(head, &preamble, None, None), tables::unnamed(&preamble)) {
         (Some(proposal), _) => format!("{proposal}.\n"),
+        (None, _) if head.foreign.is_some() => format!("{}.\n", other_encoding(head)),
         (None, Some(unnamed)) => format!("{unnamed}.\n"),
         (None, None) => {
             let nearest = if reasons.is_empty() { String::new() } else { format!("The nearest: {}.\n", reasons.join("; ")) };
@@ -644,6 +651,16 @@ fn unknown_format(head: &FirstLines) -> WorkloadError {
         advice,
         formats: names.join(", "),
     }
+}
+
+/// What can be done if one of the first lines is not in UTF-8.
+fn other_encoding(head: &FirstLines) -> String {
+    let file = foreign::shell_name(Path::new(&head.path));
+    format!(
+        "line {} is not in UTF-8; `iconv -f WINDOWS-1252 -t UTF-8 {file} > {file}.txt` writes the text of a Western European Windows so, and \
+         other names follow -f elsewhere",
+        head.foreign.unwrap_or_default()
+    )
 }
 
 /// What can be done with a line of which no column says what it is.

@@ -82,7 +82,7 @@ impl<'a> Head<'a> {
         });
         // Names of other columns than those of the lines name nothing.
         let titles = header.filter(|header| header.delimiter.is_some() || header.titles.len() >= width).map(|header| &header.titles[..]);
-        let name = |index: usize| header::read(titles.map_or("", |titles| titles[index].as_str()));
+        let name = |index: usize| titles.map_or_else(|| header::read(""), |titles| header::read_among(&titles[index], titles));
         let names: Vec<Name> = (0..width).map(name).collect();
         without_marks(&mut rows, &names, delimiter);
         (!rows.is_empty()).then_some(Self { lines, preamble, names, titles, rows })
@@ -146,7 +146,7 @@ impl<'a> Head<'a> {
         if self.are_dates(index, iso8601::read) {
             return Some(TimeUnit::Iso8601);
         }
-        if self.column(index).all(|field| iso8601::of_day(field).is_some()) {
+        if self.column(index).all(|field| iso8601::clock(field).is_some()) {
             return Some(TimeUnit::Clock);
         }
         match (self.are_dates(index, iso8601::month_first), self.are_dates(index, iso8601::day_first)) {
@@ -244,11 +244,11 @@ impl<'a> Head<'a> {
         others.clone().find(is_in_seconds).or_else(|| others.find(is_of_day))
     }
 
-    /// The command that writes a text with both parts of its time in the first, if there is one.
-    fn join_of_parts(&self, first: &FirstLines, (coarse, fine, digits): (usize, usize, usize)) -> Option<String> {
-        let header = self.preamble.header.as_ref()?;
-        let line = first.numbers.get(header.at)?;
-        let delimiter = header.delimiter?;
+    /// The command that writes a text with another value in a column, counted from 0, if there is one: `value` is what awk computes.
+    fn awk(&self, first: &FirstLines, index: usize, value: &str) -> Option<String> {
+        let header = self.preamble.header.as_ref().filter(|_| self.titles.is_some());
+        let lines = header.map_or(Some(&0), |header| first.numbers.get(header.at))?;
+        let delimiter = header.and_then(|header| header.delimiter).or_else(|| Delimiter::of(self.lines.first()?.1, 3))?;
         if first.path.is_empty() || self.lines.iter().any(|(_, line)| line.contains('"')) {
             return None;
         }
@@ -258,11 +258,47 @@ impl<'a> Head<'a> {
             Delimiter::Letter('|') => "-F '[|]' -v OFS='|' ".into(),
             Delimiter::Letter(letter) => format!("-F '{letter}' -v OFS='{letter}' "),
         };
-        let file = foreign::shell_name(std::path::Path::new(&first.path));
-        let (coarse, fine) = (coarse + 1, fine + 1);
-        Some(format!(
-            "awk {between}'NR > {line} {{ ${coarse} = ${coarse} \".\" sprintf(\"%0{digits}d\", ${fine}) }} {{ print }}' {file} > {file}.csv"
-        ))
+        let (file, column) = (foreign::shell_name(std::path::Path::new(&first.path)), index + 1);
+        Some(format!("awk {between}'NR > {lines} {{ ${column} = {value} }} {{ print }}' {file} > {file}.csv"))
+    }
+
+    /// The command that writes a text with both parts of its time in the first, if there is one.
+    fn join_of_parts(&self, first: &FirstLines, (coarse, fine, digits): (usize, usize, usize)) -> Option<String> {
+        let (from, behind) = (coarse + 1, fine + 1);
+        self.awk(first, coarse, &format!("${from} \".\" sprintf(\"%0{digits}d\", ${behind})"))
+    }
+
+    /// Takes the line below the names away if it has units, and gives these to the names. Returns its number in the file.
+    fn take_units(&mut self) -> Option<u64> {
+        let titles = self.titles?;
+        let units: Vec<&str> = self.rows.first()?.iter().map(|field| field.trim_matches(['[', ']', '(', ')', '-'])).collect();
+        let named = |title: &str, unit: &str| header::read_among(&format!("{title} ({unit})"), titles);
+        let are_units =
+            units.iter().zip(titles).filter(|(unit, title)| named(title, unit).unit.is_some() && header::read(title).unit.is_none());
+        let is_plain = units.iter().all(|unit| unit.len() <= UNIT_BYTES_MAX && !unit.contains(|letter: char| letter.is_ascii_digit()));
+        if are_units.count() < 2 || !is_plain {
+            return None;
+        }
+        self.names = titles.iter().zip(&units).map(|(title, unit)| named(title, unit)).collect();
+        self.rows.remove(0);
+        (!self.rows.is_empty()).then(|| self.lines.remove(0).0)
+    }
+
+    /// The column of the time, if it has dates and times without marks between their parts, as `20240531235959.25`.
+    fn packed_dates(&self) -> Option<usize> {
+        let is_time = |name: &Name| self.titles.is_none() || matches!(name.is, Is::Role(Role::Time) | Is::SomeTime | Is::Role(Role::Done));
+        (0..self.names.len()).find(|index| is_time(&self.names[*index]) && self.column(*index).all(is_packed_date))
+    }
+
+    /// What a reader may take times for that are read as numbers of a unit, as the end of a phrase.
+    fn other_reading(&self, index: usize) -> &'static str {
+        let is_date = self.titles.is_some_and(|titles| header::is_date(&titles[index]));
+        let days = |field: &str| field.parse::<f64>().is_ok_and(|days| (20_000.0..80_000.0).contains(&days));
+        match () {
+            () if is_date && self.column(index).all(days) => ", and are not days since 1900 as in a spreadsheet",
+            () if self.column(index).all(is_packed_clock) => ", and are not hours, minutes and seconds of two digits each",
+            () => "",
+        }
     }
 
     /// Takes what is behind the whole seconds to them.
@@ -390,6 +426,9 @@ impl Ops {
     }
 }
 
+/// Words longer than this are no units.
+const UNIT_BYTES_MAX: usize = 12;
+
 /// Words longer than this are no operations.
 const OP_BYTES_MAX: usize = 24;
 
@@ -487,6 +526,34 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
             text::quoted(line)
         ));
     }
+    if let Some(number) = head.take_units() {
+        let file = foreign::shell_name(std::path::Path::new(&first.path));
+        let mut assumed = Vec::new();
+        let roles = roles_by_name(&head, format, &mut assumed);
+        let way = proposal_of(&head, roles, assumed, format, given).map_or(String::new(), |way| format!(", and of that, {way}"));
+        return Some(format!(
+            "line {number} has units of the columns and is no request; `sed {number}d {file} > {file}.csv` leaves it out{way}"
+        ));
+    }
+    if let Some(index) = head.packed_dates() {
+        const DATE: [(u32, u32, &str); 5] = [(1, 4, "-"), (5, 2, "-"), (7, 2, "T"), (9, 2, ":"), (11, 2, ":")];
+        let column = index + 1;
+        let part = |(from, digits, mark): (u32, u32, &str)| format!("substr(${column}, {from}, {digits}) \"{mark}\" ");
+        let rest = match head.rows[0][index].len() {
+            PACKED_MS => format!("substr(${column}, 13, 2) \".\" substr(${column}, 15)"),
+            _ => format!("substr(${column}, 13)"),
+        };
+        let write = head.awk(first, index, &(DATE.map(part).concat() + &rest));
+        return Some(format!(
+            "{} has dates and times without marks between their parts, as {}, which no unit reads; {}",
+            head.said_with_number(index),
+            text::quoted(&head.rows[0][index]),
+            write.map_or_else(
+                || "write them as 2024-05-31T23:59:59, which time:iso8601 reads".into(),
+                |write| format!("`{write}` writes them as time:iso8601 reads them")
+            )
+        ));
+    }
     if let Some((coarse, fine, digits)) = head.parts_of_time() {
         let said = format!("{} and {} are two parts of its time", head.said_with_number(coarse), head.said_with_number(fine));
         let join = head.join_of_parts(first, (coarse, fine, digits));
@@ -524,6 +591,31 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
     }
 }
 
+/// Digits of a date and a time without marks, and of one with milliseconds.
+const PACKED: usize = 14;
+const PACKED_MS: usize = 17;
+
+/// Whether a field is a date and a time without marks between their parts.
+fn is_packed_date(field: &str) -> bool {
+    let (whole, is_fraction) = field.split_once('.').map_or((field, false), |(whole, _)| (whole, true));
+    let is_long = whole.len() == PACKED || whole.len() == PACKED_MS && !is_fraction;
+    let part = |from: usize, to: usize| whole.get(from..to).and_then(|part| part.parse::<u32>().ok());
+    let within = |from: usize, to: usize, range: std::ops::RangeInclusive<u32>| part(from, to).is_some_and(|part| range.contains(&part));
+    is_long
+        && whole.bytes().all(|byte| byte.is_ascii_digit())
+        && within(0, 4, 1970..=2100)
+        && within(4, 6, 1..=12)
+        && within(6, 8, 1..=31)
+        && is_packed_clock(&whole[8..PACKED])
+}
+
+/// Whether a field has hours, minutes and seconds of two digits each, and perhaps a fraction.
+fn is_packed_clock(field: &str) -> bool {
+    let whole = field.split_once('.').map_or(field, |(whole, _)| whole);
+    let part = |from: usize, most: u32| whole[from..from + 2].parse().is_ok_and(|part: u32| part <= most);
+    whole.len() == 6 && whole.bytes().all(|byte| byte.is_ascii_digit()) && part(0, 23) && part(2, 59) && part(4, 59)
+}
+
 /// Whether a line has a quotation mark that opens a field and is not closed.
 fn is_open(line: &str) -> bool {
     let begins_field = line.trim_start().starts_with('"') || [",\"", ";\"", "\t\"", "|\""].iter().any(|mark| line.contains(mark));
@@ -538,8 +630,7 @@ fn said_roles(roles: &Roles) -> String {
         Role::Lba => "its address",
         _ => "its size",
     };
-    let said: Vec<String> =
-        roles.iter().filter(|(role, _)| *role != Role::Op).map(|(role, at)| format!("column {} is {}", at[0] + 1, what(*role))).collect();
+    let said: Vec<String> = roles.iter().map(|(role, at)| format!("column {} is {}", at[0] + 1, what(*role))).collect();
     text::listed(&said)
 }
 
@@ -638,7 +729,7 @@ fn proposal_of(
         }
     }
     if said_time.is_none() && time.is_some() {
-        assumed.push(format!("its times are in {time_unit}"));
+        assumed.push(format!("its times are in {time_unit}{}", time.map_or("", |time| head.other_reading(time))));
     }
     if let Some(time) = time.filter(|time| matches!(time_unit, TimeUnit::MonthFirst | TimeUnit::DayFirst) && head.is_order_open(*time)) {
         let (first, other) = if time_unit == TimeUnit::MonthFirst { ("month", TimeUnit::DayFirst) } else { ("day", TimeUnit::MonthFirst) };
@@ -853,6 +944,13 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
         if role == Role::Device && at.iter().any(|index| !head.names[*index].is_name) {
             at.retain(|index| !head.names[*index].is_name);
         }
+        // Of several, those that differ say which drive it is.
+        if role == Role::Device && at.len() > 1 {
+            let differs = |index: &usize| head.column(*index).any(|field| field != head.rows[0][*index]);
+            if at.iter().any(differs) {
+                at.retain(differs);
+            }
+        }
         // Words that everybody understands are operations rather than what is called so too.
         if role == Role::Op {
             let doubt = |index: &usize| head.ops(*index, None).map_or(usize::MAX, |ops| ops.doubt());
@@ -928,8 +1026,15 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
 /// way that the numbers leave open is one; nothing if they leave more of them open than can be asked.
 fn roles_by_content(head: &Head<'_>) -> Vec<Roles> {
     const ASKED_MAX: usize = 4;
+    // A word such as D may as well be the event that a line is of, or the name of a drive.
+    let are_ops = |index: &usize| head.column(*index).all(|field| columns::op(field).is_some());
+    let ways: Vec<Roles> = (0..head.names.len()).filter(are_ops).flat_map(|op| roles_beside(head, op)).collect();
+    if ways.len() > ASKED_MAX { Vec::new() } else { ways }
+}
+
+/// The same if one column has the operations.
+fn roles_beside(head: &Head<'_>, op: usize) -> Vec<Roles> {
     let places = 0..head.names.len();
-    let Some(op) = places.clone().find(|index| head.column(*index).all(|field| columns::op(field).is_some())) else { return Vec::new() };
     let mut times: Vec<usize> =
         places.clone().filter(|index| *index != op && head.grows(*index) && head.could_be(*index, Role::Time)).collect();
     // Dates and fractions are times, and lines may have numbers of their own.
@@ -961,7 +1066,7 @@ fn roles_by_content(head: &Head<'_>) -> Vec<Roles> {
             ways.push(vec![(Role::Time, vec![*time]), (Role::Op, vec![op]), (Role::Lba, vec![lba]), (Role::Len, vec![len])]);
         }
     }
-    if ways.len() > ASKED_MAX { Vec::new() } else { ways }
+    ways
 }
 
 /// A column of numbers.
@@ -1091,8 +1196,8 @@ mod tests {
             (&["time_ms;offset_bytes;size_bytes;rw", "1;0;512;W"], "--columns time:ms,lba:bytes,len:bytes,op reads it"),
             (
                 &["a b 1690000000.5 R 1000 8", "a c 1690000001.5 W 900 16"],
-                "--columns _,_,time:s,op,lba:sectors,len:sectors reads it, if column 3 is its time, column 5 is its address and column 6 is its \
-                 size, its times are in s and its addresses and sizes are in sectors of 512 bytes; blocks:4096 in place of sectors counts blocks of \
+                "--columns _,_,time:s,op,lba:sectors,len:sectors reads it, if column 3 is its time, column 4 is its operation, column 5 is its \
+                 address and column 6 is its size, its times are in s and its addresses and sizes are in sectors of 512 bytes; blocks:4096 in place of sectors counts blocks of \
                  4 KiB",
             ),
             (

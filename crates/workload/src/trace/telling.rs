@@ -47,7 +47,7 @@ pub(super) fn telling(head: &Head<'_>, roles: &Roles) -> Telling {
         .filter_map(|index| {
             let values = values(head.column(index));
             let tells = is_repeated && repeats > 0 && values.len() > 1 && differs(index);
-            let is_one = (tells || head.names[index].tells_lines)
+            let is_one = (tells || head.names[index].tells_lines || head.names[index].is_host && values.len() > 1)
                 && values.len() <= VALUES_MAX
                 && values.iter().all(|value| !value.is_empty() && value.len() <= VALUE_BYTES_MAX);
             let kept = kept(head.title(index), &values)?;
@@ -61,7 +61,7 @@ pub(super) fn telling(head: &Head<'_>, roles: &Roles) -> Telling {
     for (tells, mut teller) in tellers {
         let is_left = |row: &&Vec<String>| chosen.iter().all(|before| row[before.index] == before.kept);
         let left: Vec<String> = values(head.rows.iter().filter(is_left).map(|row| row[teller.index].as_str()));
-        let is_named = head.names[teller.index].tells_lines;
+        let is_named = head.names[teller.index].tells_lines || head.names[teller.index].is_host;
         if chosen.is_empty() || is_named && (left.len() > 1 || teller.values.len() == 1) && !(tells && explained) {
             if !chosen.is_empty() {
                 let Some(best) = kept(head.title(teller.index), &left) else { continue };
