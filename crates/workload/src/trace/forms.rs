@@ -99,7 +99,9 @@ impl Form {
             let title = self.columns.place_under(role, titles).and_then(|place| titles.get(place));
             title.is_some_and(|title| header::read_among(title, titles).unit.is_some())
         };
-        let when = self.columns.when().filter(|role| *role != Role::Delta && !is_said(*role));
+        // No clock has counted for so long, whatever the header line says.
+        let is_endless = |role: Role| column(role).is_some_and(|times| times.first().is_some_and(|time| self.is_beyond_clocks(time)));
+        let when = self.columns.when().filter(|role| *role != Role::Delta && (!is_said(*role) || is_endless(*role)));
         let time = when.and_then(column).and_then(|times| self.time_doubt(times.first()?));
         let space = |role: Role, unit: Option<AddressUnit>| {
             (unit == Some(AddressUnit::Bytes) && !is_said(role))
@@ -149,6 +151,13 @@ impl Form {
              them so",
             text::counted(sizes.len() as u64, "line")
         ))
+    }
+
+    /// True if a time is thousands of years.
+    fn is_beyond_clocks(&self, time: &str) -> bool {
+        const BEYOND_NS: i128 = 100_000_000_000_000_000_000;
+        let whole = time.split(['.', ',']).next().and_then(|whole| whole.parse::<i128>().ok());
+        whole.zip(self.columns.time_unit).is_some_and(|(whole, unit)| whole.saturating_mul(i128::from(unit.ns())) >= BEYOND_NS)
     }
 
     /// What is doubtful about a time.
@@ -278,7 +287,8 @@ mod tests {
             ),
             // Times since the machine started, and a column whose title states the unit.
             (columns::NAME, Some("time:ns,op,lba:sectors,len:sectors"), &["1709632800,R,7,512", "1709632801,R,7,8"]),
-            (columns::NAME, Some("time:us,op,lba:bytes,len:bytes"), &["time_us,op,lba,size_bytes", "1709632800001480123,R,512,100"]),
+            (columns::NAME, Some("time:us,op,lba:bytes,len:bytes"), &["time_us,op,lba,size_bytes", "1709632800001480,R,512,100"]),
+            (columns::NAME, Some("time:us,op,lba:bytes,len:bytes"), &["time_us,op,lba,size_bytes", "1709632800,R,512,100"]),
         ] {
             assert_eq!(doubts(name, columns, lines), [""; 0], "{name} {lines:?}");
         }
@@ -328,6 +338,13 @@ mod tests {
                 &["time,op,lba,size", "1709632800001480123,R,7,512"],
                 "its first time, `1709632800001480123`, has 19 digits, as ns since 1970 have, and is read in us; --columns \
                  time=TIME:ns,op=op,lba=lba:sectors,len=size:bytes reads its times in ns",
+            ),
+            (
+                columns::NAME,
+                Some("time:s,op,lba:sectors,len:sectors"),
+                &["timestamp_s,op,lba,sectors", "1717200000127,R,8,8"],
+                "its first time, `1717200000127`, has 13 digits, as ms since 1970 have, and is read in s; --columns \
+                 time:ms,op,lba:sectors,len:sectors reads its times in ms",
             ),
             (
                 "msr",
