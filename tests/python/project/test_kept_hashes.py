@@ -45,11 +45,8 @@ def test_every_technique_of_kept_evidence_is_in_two_experiments_of_the_sample(
         assert technique in there, sorted(there)
 
 
-# Event hashes of runs whose kept results are older than three changes: pages of one request join in
-# one command, parity is aged as often as the run rewrites it, and rotating GCs are warmed up.
+# Event hashes of runs whose kept results are older than a change: rotating GCs are warmed up.
 MOVED = {
-    "pes/act-load-1/erase-baseline": "ecb95c046a71595d",
-    "pes/act-load-4/erase-baseline": "3e54ab8073dcb2c8",
     "ttflash/rotation-turns/ttflash+rgc-round-robin+@forced": "1a6c7832b107f10d",
 }
 
