@@ -547,6 +547,19 @@ fn a_mapping_may_leave_the_end_of_lines_open() {
     assert!(refused.contains("a mapping that ends with `,...`"), "{refused}");
     let expected = [read(0, 2048, 8), write(10 * US, 4096, 16), read(20 * US, 8192, 8)];
     assert_eq!(play(&path, &by(&format!("{mapping},..."))).unwrap(), expected);
+    let info = Trace::open(&path, &by(&format!("{mapping},..."))).unwrap().info().unwrap();
+    assert!(
+        info.doubts.iter().any(|doubt| doubt.starts_with("2 of its requests stand in lines with another number of fields")),
+        "{:?}",
+        info.doubts
+    );
+    // A number too many has most likely shifted those behind it.
+    let shifted = folder.file("t", "0,R,2048,8\n10,W,4,096,16\n20,R,8192,8\n");
+    let refused = message(play(&shifted, &by("time:us,op,lba:sectors,len:sectors")), &folder);
+    assert!(refused.contains("a field too many shifts those behind it"), "{refused}");
+    // Where a header line tells the columns, the mapping that reads the lines is proposed.
+    let optional = "time_us op lba_sectors len_sectors flags\n0 R 2048 8\n10 W 4096 16\n20 R 8192 8 FUA\n";
+    proposes(&folder, optional, "time:us,op,lba:sectors,len:sectors,...", &expected);
     let named = folder.file("n", "time_us op lba len rest\n0 R 2048 8 fio\n10 W 4096 16 kworker 0 1\n20 R 8192 8\n");
     assert_eq!(play(&named, &by("time=time_us:us,op=op,lba=lba:sectors,len=len:sectors,...")).unwrap(), expected);
 }
@@ -555,6 +568,9 @@ fn a_mapping_may_leave_the_end_of_lines_open() {
 fn tables_say_how_else_they_could_be_read() {
     let folder = Folder::new("else");
     for (text, said) in [
+        ("20240531235959500 R 8 8\n20240601000001500 W 1600 16\n", "substr($1, 13, 2) \".\" substr($1, 15)"),
+        // Lines of Alibaba's form with text at the end are not Alibaba's, and devices are named more than once.
+        ("5,R,8,8,fio\n6,W,16,8,fio\n", "--columns time:us,op,lba:sectors,len:sectors reads it"),
         // Which of two columns of letters has the operation is asked.
         ("0.5 D R 773456 32768\n0.6 D W 1204088 4096\n0.7 D R 1297760 4096\n", "--columns time:s,_,op,lba:sectors,len:bytes"),
         ("0.5 D R 773456 32768\n0.6 D W 1204088 4096\n0.7 D R 1297760 4096\n", "column 2 is its operation"),
@@ -598,10 +614,25 @@ fn tables_say_how_else_they_could_be_read() {
         let refused = message(play(&folder.file("t", text), &none()), &folder);
         assert!(refused.contains(said), "{text}\n{refused}");
     }
-    let mut german = b"Messung vom 12.03.2024;;;\nGer".to_vec();
-    german.extend(b"\xe4t: nvme0n1;;;\nZeit (us);Operation;LBA;Sektoren\n5;R;8;8\n");
+    let short: String = (10..22).map(|second| format!("2405312359{second},R,{},8\n", 8 * second)).collect();
+    let refused = message(play(&folder.file("t", format!("time,op,lba,len\n{short}")), &none()), &folder);
+    assert!(refused.contains("{ $1 = \"20\" substr($1, 1, 2) \"-\" substr($1, 3, 2)"), "{refused}");
+    // Hosts are devices where nothing else is.
+    let hosts: String = (0..40).map(|line| format!("{line},vm{line},R,8,8\n")).collect();
+    let refused = message(play(&folder.file("t", format!("time_us,vm,op,lba_sectors,len_sectors\n{hosts}")), &none()), &folder);
+    assert!(refused.contains("--columns time:us,device,op,lba:sectors,len:sectors reads it"), "{refused}");
+    // Lines that are drawn below the names are no requests.
+    let path = folder.file("t", "time_us  op  lba_sectors  len_sectors\n-------  --  -----------  -----------\n5 R 8 8\n9 W 16 8\n");
+    assert_eq!(play(&path, &by("time:us,op,lba:sectors,len:sectors")).unwrap(), [read(0, 8, 8), write(4 * US, 16, 8)]);
+    let mut first = b"Ger\xe4t,1\ntime_us,op,lba,len\n".to_vec();
+    first.extend(b"5,R,8,8\n");
+    let refused = message(play(&folder.file("t", first), &none()), &folder);
+    assert!(refused.contains("text in another encoding than UTF-8") && refused.contains("`iconv -f WINDOWS-1252"), "{refused}");
+    let mut german = b"Messung vom 12.03.2024;;;\n".to_vec();
+    german.extend(b"-".repeat(600));
+    german.extend(b"\nGer\xe4t: nvme0n1;;;\nZeit (us);Operation;LBA;Sektoren\n5;R;8;8\n");
     let refused = message(play(&folder.file("t", german), &none()), &folder);
-    assert!(refused.contains("line 2 is not in UTF-8; `iconv -f WINDOWS-1252 -t UTF-8 t > t.txt`"), "{refused}");
+    assert!(refused.contains("line 3 is not in UTF-8; `iconv -f WINDOWS-1252 -t UTF-8 t > t.txt`"), "{refused}");
 }
 
 #[test]
@@ -610,4 +641,13 @@ fn a_clock_may_go_on_beyond_a_day() {
     let path = folder.file("t", "t,op,lba_sectors,len_sectors\n23:59:59.5,R,8,8\n24:00:00.5,W,16,8\n100:00:00,R,8,8\n");
     let expected = [read(0, 8, 8), write(SECOND, 16, 8), read(273_600 * SECOND + 500 * MS, 8, 8)];
     assert_eq!(play(&path, &by("time:clock,op,lba:sectors,len:sectors")).unwrap(), expected);
+}
+
+#[test]
+fn lines_that_are_left_out_may_have_any_number_of_fields() {
+    let folder = Folder::new("kept");
+    let lines: String =
+        (0..20_u64).map(|line| format!("{}.0 issue R {} 8\n{}.5 complete R {} 8 0 [0]\n", line, 8 * line, line, 8 * line)).collect();
+    let expected: Vec<Arrival> = (0..20_u64).map(|line| read(line * SECOND, 8 * line, 8)).collect();
+    assert_eq!(play(&folder.file("t", lines), &by("time:s,keep:issue,op,lba:sectors,len:sectors")).unwrap(), expected);
 }

@@ -214,7 +214,11 @@ fn files_that_are_no_traces_are_refused() {
     check("empty.zst", &zstd(""), "empty.zst: the file is empty");
     check("zeroes", &vec![0; 1 << 20], "zeroes, line 1: found a NUL byte, expected text");
     check("binary", b"\x01\x02\x01\x01\x00\x00", "binary, line 1: found a NUL byte, expected text");
-    check("latin", b"1 0 8 8 1\n\xe9t\xe9 0 8 8 1\n", "latin, line 2: found the byte 0xe9 at byte 1 of the line");
+    check(
+        "latin",
+        b"1 0 8 8 1\n\xe9t\xe9 0 8 8 1\n",
+        "latin: this is text in another encoding than UTF-8; `iconv -f WINDOWS-1252 -t UTF-8 latin > latin.txt`",
+    );
     check("long", &vec![b'1'; 1 << 20], "long, line 1: found a line longer than 65536 bytes");
     check(
         "spc",

@@ -223,6 +223,8 @@ def _devices(info: Info, width: int) -> list[str]:
 
 
 def _drives(info: Info) -> list[str]:
+    if not info["requests"]:
+        return []
     drives = sorted(info["drives"], key=lambda drive: drive["logical_bytes"])
     holding = [drive["name"] for drive in drives if drive["holds"]]
     smaller = [drive for drive in drives if not drive["holds"]]

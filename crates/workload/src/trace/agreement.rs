@@ -87,7 +87,7 @@ pub(super) fn doubts(header: Option<&Header>, columns: &Columns, time_unit: Opti
     let doubt = |role: Role| {
         let index = columns.place_under(role, titles)?;
         let title = titles.get(index)?;
-        let unit = header::read(title).unit?;
+        let unit = header::read_among(title, titles).unit?;
         let space = |own: Option<AddressUnit>| {
             let (said, own) = (AddressUnit::of(unit.bytes()?)?, own?);
             (said.bytes() != own.bytes()).then(|| (said.to_string(), own.to_string()))

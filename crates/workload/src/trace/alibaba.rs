@@ -37,8 +37,13 @@ pub const FORMAT: Format = Format {
 };
 
 fn sniff(line: &str) -> bool {
-    fields::columns(line.split(','), NAMES)
-        .is_ok_and(|words| words == NAMES || (fields::letter_op(words[1]).is_some() && fields::unsigned(words[0], column(0)).is_ok()))
+    fields::columns(line.split(','), NAMES).is_ok_and(|words| {
+        words == NAMES || fields::letter_op(words[1]).is_some() && [0, 2, 3, 4].into_iter().all(|at| is_number(words[at].trim()))
+    })
+}
+
+fn is_number(word: &str) -> bool {
+    fields::time_ns(word, TimeUnit::Microseconds, column(0)).is_ok()
 }
 
 struct Alibaba;

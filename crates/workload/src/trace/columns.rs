@@ -90,6 +90,10 @@ impl Repeats {
     }
 }
 
+/// What columns are called in faults of lines with another number of fields.
+pub(super) const BEYOND: &str = "beyond the last";
+pub(super) const MISSING: &str = "missing";
+
 /// How many fields a line has: as many as the header line has names, or as most of the first lines have.
 #[derive(Clone, Copy, Debug)]
 struct Width {
@@ -112,6 +116,9 @@ pub(super) struct Delimited {
     uses: Vec<(usize, Use)>,
     /// How many fields a line has, if that is known.
     width: Option<Width>,
+    /// True if a line may have any number of fields behind the columns, and how many requests have another number than most.
+    is_open_ended: bool,
+    other_widths: u64,
     devices: FxHashMap<String, u32>,
     device_names: Vec<String>,
     /// The sum of the times since the lines before.
@@ -144,6 +151,8 @@ impl Delimited {
             at: [None; ROLES],
             uses: Vec::new(),
             width: None,
+            is_open_ended: false,
+            other_widths: 0,
             devices: FxHashMap::default(),
             device_names: Vec::new(),
             elapsed_ns: 0,
@@ -185,7 +194,14 @@ impl Delimited {
         let is_sure = |header: &&Header| header.delimiter.is_some() || !columns.names().is_empty();
         let named = self.header.as_ref().filter(is_sure).map(|header| Width { fields: header.titles.len(), is_named: true });
         let delimiter = known.unwrap_or_else(own);
-        self.width = named.or_else(|| usual_width(&self.first, delimiter)).filter(|_| !columns.open_ended);
+        let is_kept = |fields: &[String]| {
+            uses.iter().all(|(index, each)| match each {
+                Use::Keep(keep) => fields.get(*index).is_some_and(|field| Keep::keeps(field, &columns.keeps[*keep].value)),
+                Use::Role(_) => true,
+            })
+        };
+        self.width = named.or_else(|| usual_width(&self.first, delimiter, is_kept));
+        self.is_open_ended = columns.open_ended;
         self.splitter = Some(Splitter::new(delimiter));
         (self.at, self.uses) = (at, uses);
         self.marks = self.marks_of_text();
@@ -282,11 +298,13 @@ impl Delimited {
             }
             count += 1;
         }
-        if let Some(width) = self.width {
+        if !is_kept {
+            return Ok(None);
+        }
+        if let Some(width) = self.width.filter(|_| !self.is_open_ended) {
             let rest = width.fields.saturating_sub(count);
             let has = fields.by_ref().take(rest).count();
-            // Between commas and the like, a line without its last fields has the others where they belong.
-            if has < rest && line.delimiter == Delimiter::WhiteSpace && uses.peek().is_none() {
+            if has < rest && uses.peek().is_none() {
                 return Err(width.short(count + has));
             }
             if let Some(field) = fields.next().filter(|field| !field.is_empty()) {
@@ -294,7 +312,6 @@ impl Delimited {
             }
         }
         match uses.next() {
-            _ if !is_kept => Ok(None),
             None => Ok(Some(words)),
             Some((index, each)) => {
                 let name = if let Use::Role(role) = each { role.name() } else { KEEP };
@@ -419,6 +436,9 @@ impl Delimited {
             Meaning::Ignored(place) => return Ok(Parsed::Ignored(place)),
             Meaning::Nothing => return Ok(Parsed::Other("requests other than reads and writes")),
         };
+        if let Some(width) = self.width.filter(|_| self.is_open_ended) {
+            self.other_widths += u64::from(line.delimiter.split(line.text).count() != width.fields);
+        }
         let time_ns = self.time_ns(line, &words)?;
         // A write with a flush before it is a write.
         let flushes = self.is_flush(&words)? || flushes_before && is_without_data(&words);
@@ -563,36 +583,46 @@ fn column_called(wanted: &str, role: &'static str, titles: &[String]) -> Result<
 }
 
 impl Width {
+    fn why(self) -> &'static str {
+        if self.is_named { "as the header line has names" } else { "as most lines have" }
+    }
+
     /// Fault of a line with a field behind the last column.
     #[cold]
     fn beyond(self, field: &str) -> Fault {
-        let Self { fields, is_named } = self;
-        let why = if is_named { "as the header line has names" } else { "as most lines have" };
-        let column = Column { number: fields + 1, name: "beyond the last" };
-        let expected =
-            format!("the end of the line after {fields} columns, {why}; a mapping that ends with `,{OPEN_END}` ignores what is behind");
-        Fault::new(column, field, expected)
+        let (fields, why) = (self.fields, self.why());
+        // A number there is most often one that a field before it has shifted.
+        let advice = if field.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+            format!("a mapping that ends with `,{OPEN_END}` ignores what is behind")
+        } else {
+            format!(
+                "a field too many shifts those behind it; only if it is the last, a mapping that ends with `,{OPEN_END}` reads the line"
+            )
+        };
+        let column = Column { number: fields + 1, name: BEYOND };
+        Fault::new(column, field, format!("the end of the line after {fields} columns, {why}; {advice}"))
     }
 
-    /// Fault of a line with fewer fields, separated by white space.
+    /// Fault of a line with fewer fields.
     #[cold]
     fn short(self, has: usize) -> Fault {
-        let Self { fields, is_named } = self;
-        let why = if is_named { "as the header line has names" } else { "as most lines have" };
         let expected = format!(
-            "{fields} columns, {why}: where white space separates columns, a blank cell shifts those behind it; a mapping that ends with \
-             `,{OPEN_END}` says that lines end anywhere behind its columns"
+            "{} columns, {}; a missing cell shifts those behind it; only if the last are missing, a mapping that ends with `,{OPEN_END}` reads \
+             the line",
+            self.fields,
+            self.why()
         );
-        Fault { column: Column { number: has + 1, name: "missing" }, found: fields::END_OF_LINE.into(), expected }
+        Fault { column: Column { number: has + 1, name: MISSING }, found: fields::END_OF_LINE.into(), expected }
     }
 }
 
-/// The number of fields that most of the first lines have; `None` without lines.
-fn usual_width(lines: &[String], delimiter: Delimiter) -> Option<Width> {
-    let mut widths: Vec<usize> = lines.iter().filter(|line| !line.starts_with('#')).map(|line| delimiter.fields(line).len()).collect();
-    widths.sort_unstable();
-    let most = widths.chunk_by(|one, other| one == other).max_by_key(|chunk| chunk.len())?;
-    Some(Width { fields: most[0], is_named: false })
+/// The number of fields that most of the first lines have that are kept, or of equals the first one; `None` without such lines.
+fn usual_width(lines: &[String], delimiter: Delimiter, is_kept: impl Fn(&[String]) -> bool) -> Option<Width> {
+    let rows = lines.iter().filter(|line| !line.starts_with('#')).map(|line| delimiter.fields(line));
+    let widths: Vec<usize> = rows.filter(|fields| is_kept(fields)).map(|fields| fields.len()).collect();
+    let count = |width: usize| widths.iter().filter(|other| **other == width).count();
+    let fields = widths.iter().copied().rev().max_by_key(|width| count(*width))?;
+    Some(Width { fields, is_named: false })
 }
 
 /// Whether a column that is true or false says true.
@@ -674,6 +704,12 @@ impl Parser for Delimited {
             )
         });
         // By chance it is one of eight.
+        let other_widths = (self.other_widths > 0).then(|| {
+            format!(
+                "{} of its requests stand in lines with another number of fields than most, and are read as if only the ends differed",
+                text::grouped(self.other_widths)
+            )
+        });
         let off_by_one = (self.sizes > 0 && self.off_by_one * 10 >= self.sizes * 9).then(|| {
             let (off, from, word) = if self.is_nlb() { ("more", "1", "len") } else { ("less", "0, as in NVMe", NLB) };
             format!(
@@ -697,7 +733,7 @@ impl Parser for Delimited {
                 text::grouped(self.repeats.requests as u64)
             )
         });
-        within_sectors.into_iter().chain(off_by_one).chain(thousands.into_iter().flatten()).chain(repeats).collect()
+        within_sectors.into_iter().chain(other_widths).chain(off_by_one).chain(thousands.into_iter().flatten()).chain(repeats).collect()
     }
 }
 
@@ -845,10 +881,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_no_more_fields_than_the_header_line_has_names() {
+    fn a_line_has_as_many_fields_as_the_header_line_has_names() {
         let columns = "time:us,op,lba:sectors,len:sectors";
         let header = "time_us,op,lba,sectors,disk\n";
-        assert_eq!(parse(columns, &format!("{header}1,R,8,8,0,\n2,R,8,8\n3,R,8,8,0")).unwrap().len(), 3);
+        assert_eq!(parse(columns, &format!("{header}1,R,8,8,0,\n2,R,8,8,\n3,R,8,8,0")).unwrap().len(), 3);
+        let fault = parse(columns, &format!("{header}1,R,8,8,0\n2,R,8,8")).unwrap_err();
+        assert_eq!((fault.column.number, &*fault.found), (5, "the end of the line"));
+        assert_eq!(parse(&format!("{columns},..."), &format!("{header}1,R,8,8,0\n2,R,8,8\n3,R,8,8,0,x,1")).unwrap().len(), 3);
         let fault = parse(columns, &format!("{header}1,R,8,8,0\n2,R,1,024,8,0")).unwrap_err();
         assert_eq!((fault.column.number, &*fault.found), (6, "`0`"));
         assert!(fault.expected.contains("the end of the line after 5 columns"), "{}", fault.expected);

@@ -81,6 +81,9 @@ const BINARY: &[Kind] = kinds! {
         "`iconv -f UTF-16 -t UTF-8 {file} > {file}.txt` writes it in UTF-8, which is read";
     "text in UTF-16", |head| is_wide(head, 0), "`iconv -f UTF-16LE -t UTF-8 {file} > {file}.txt` writes it in UTF-8, which is read";
     "text in UTF-16", |head| is_wide(head, 1), "`iconv -f UTF-16BE -t UTF-8 {file} > {file}.txt` writes it in UTF-8, which is read";
+    "text in another encoding than UTF-8", is_of_one_byte,
+        "`iconv -f WINDOWS-1252 -t UTF-8 {file} > {file}.txt` writes the text of a Western European Windows in UTF-8, which is read; other names \
+         follow -f elsewhere";
 };
 
 /// Texts by their first line, where no format knows it.
@@ -113,6 +116,14 @@ const TEXT: &[Kind] = kinds! {
     "text whose lines end in carriage returns", |head| head.contains(&b'\r'),
         "`tr '\\r' '\\n' < {file} > {file}.txt` ends them as is usual";
 };
+
+/// Whether these bytes are letters, numbers and signs of an encoding with a byte for each, and no UTF-8.
+fn is_of_one_byte(head: &[u8]) -> bool {
+    let is_cut_off = |error: std::str::Utf8Error| error.error_len().is_none();
+    let is_text = |byte: &u8| *byte >= b' ' && *byte != 0x7f || b"\t\n\r".contains(byte);
+    let foreign = head.iter().filter(|byte| !byte.is_ascii()).count();
+    head.iter().all(is_text) && foreign * 4 < head.len() && !std::str::from_utf8(head).map_or_else(is_cut_off, |_| true)
+}
 
 /// Whether a line is of fio's log of latencies without offsets: `time, value, direction, size`.
 fn is_fio_log_without_offsets(head: &[u8]) -> bool {

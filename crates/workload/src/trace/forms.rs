@@ -131,8 +131,23 @@ impl Form {
                 ))
             }
         };
+        let devices = self.device_of_each_line(&column(Role::Device).unwrap_or_default());
         let exchanged = self.exchanged(&column(Role::Lba).unwrap_or_default(), &column(Role::Len).unwrap_or_default());
-        time.into_iter().chain(space).chain(exchanged).collect()
+        time.into_iter().chain(space).chain(exchanged).chain(devices).collect()
+    }
+
+    /// Return a doubt if each line has a device of its own, as if the column had something else.
+    fn device_of_each_line(&self, devices: &[&str]) -> Option<String> {
+        let numbers: Option<Vec<f64>> = devices.iter().map(|device| device.parse().ok()).collect();
+        let grows = numbers.is_some_and(|numbers| numbers.windows(2).all(|pair| pair[0] < pair[1]));
+        if (devices.len() as u64) < SURE_REQUESTS || !grows || self.format.layout.is_none() {
+            return None;
+        }
+        let without = self.with(|columns| *columns = columns.without(Role::Device));
+        Some(format!(
+            "each of its first {} has a device of its own, as if that column counted lines or had times; {without} ignores it",
+            text::counted(devices.len() as u64, "line")
+        ))
     }
 
     /// Return a doubt if the size column looks like addresses and the address column like sizes.
@@ -363,6 +378,21 @@ mod tests {
         ] {
             assert_eq!(doubts(name, columns, lines), [expected], "{name}");
         }
+    }
+
+    #[test]
+    fn a_device_of_its_own_for_each_line_is_a_doubt() {
+        let lines = |device: &dyn Fn(u64) -> u64| -> Vec<String> {
+            (0..20).map(|line| format!("{},R,{},4096,{}", device(line), 4096 * line, 1_577_808_000_000_046 + line)).collect()
+        };
+        let said = |lines: &[String]| doubts("alibaba", None, &lines.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(
+            said(&lines(&|line| line)),
+            ["each of its first 20 lines has a device of its own, as if that column counted lines or had times; --columns \
+                 _,op,lba:bytes,len:bytes,time:us --reorder-ms 60000 ignores it"]
+        );
+        assert_eq!(said(&lines(&|line| line / 2)), [""; 0]);
+        assert_eq!(said(&lines(&|line| 100 - line)), [""; 0]);
     }
 
     #[test]

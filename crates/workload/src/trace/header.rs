@@ -255,7 +255,10 @@ impl Preamble {
     pub(super) fn of(lines: &[String], wanted: &[&str]) -> Self {
         let header = header(lines, wanted);
         let remarks = lines.iter().take_while(|line| is_remark(line)).count();
-        let before = header.as_ref().map_or(remarks, |header| header.at + 1);
+        let before = header.as_ref().map_or(remarks, |header| {
+            let rules = lines[header.at + 1..].iter().take_while(|line| is_rule(line)).count();
+            header.at + 1 + rules
+        });
         Self { lines: before, header, behind: lines[before.min(lines.len())..].to_vec() }
     }
 
@@ -274,6 +277,7 @@ impl Preamble {
     pub(super) fn kind(&self, at: usize, line: &str) -> &'static str {
         match &self.header {
             Some(header) if header.at == at => "header lines",
+            Some(header) if header.at < at => "lines below the header line",
             _ if uncommented(line).is_some() => "comment lines",
             _ => "title lines",
         }
@@ -388,6 +392,12 @@ pub(super) fn uncommented(line: &str) -> Option<&str> {
     marked.or_else(|| line.strip_prefix(';').filter(|rest| !rest.contains(';'))).map(str::trim)
 }
 
+/// Whether a line is drawn below the names of columns, as in `---- ----`.
+fn is_rule(line: &str) -> bool {
+    let drawn = line.bytes().filter(|byte| b"-=".contains(byte)).count();
+    drawn >= 2 && line.bytes().all(|byte| b"-=+|,;: \t\"".contains(&byte))
+}
+
 /// Whether a line is a comment, or says for a spreadsheet what separates fields, as `sep=;` does.
 fn is_remark(line: &str) -> bool {
     let plain = line.trim().trim_matches('"');
@@ -420,12 +430,6 @@ pub(super) fn names_in(line: &str) -> Vec<String> {
         }
     }
     names
-}
-
-/// Whether a name says that the column has dates.
-pub(super) fn is_date(name: &str) -> bool {
-    name.split(|letter: char| !letter.is_alphanumeric())
-        .any(|word| word.eq_ignore_ascii_case("date") || word.eq_ignore_ascii_case("datetime"))
 }
 
 /// What a name of a column says beside the others of its header line. `io.len` alone does not make a trace one of Open CAS.

@@ -59,6 +59,8 @@ fn title(key: &str) -> String {
 struct Keys {
     op: String,
     lba: String,
+    /// The key of the time, if there is one.
+    time: Option<String>,
 }
 
 impl Keys {
@@ -74,16 +76,22 @@ impl Keys {
         let missing =
             [op.map_or(Some("an operation"), |_| None), lba.map_or(Some("an address"), |_| None), len.map_or(Some("a size"), |_| None)];
         match (op, lba, len) {
-            (Some((op, _)), Some((lba, _)), Some(_)) => Ok(Self { op: op.clone(), lba: lba.clone() }),
+            (Some((op, _)), Some((lba, _)), Some(_)) => {
+                let time = named(&Role::WHEN).next().map(|(time, _)| time.clone());
+                Ok(Self { op: op.clone(), lba: lba.clone(), time })
+            }
             _ => Err(missing.into_iter().flatten().collect()),
         }
     }
 
-    /// Whether an object or a line is a request: it has an operation and an address, or is a flush, which has no address.
+    /// Whether an object or a line is a request: it has an operation and an address, or is a flush, which has no address. One that
+    /// reads or writes at a time and has its address under another key is one too, so that it is not left out without a word.
     fn are_in(&self, object: &Keyed) -> bool {
         let value = |key: &str| object.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
         let is_flush = |word: &str| columns::op(word).is_some_and(|found| found.op == Some(Op::Flush));
-        value(&self.op).is_some_and(|op| value(&self.lba).is_some() || is_flush(op))
+        let is_data = |word: &str| DATA_WORDS.contains(&word.to_ascii_lowercase().as_str());
+        let has_time = || self.time.as_ref().is_some_and(|time| value(time).is_some());
+        value(&self.op).is_some_and(|op| value(&self.lba).is_some() || is_flush(op) || is_data(op) && has_time())
     }
 }
 
@@ -91,6 +99,10 @@ impl Keys {
 fn has_time(object: &Keyed) -> bool {
     object.iter().any(|(key, _)| matches!(header::read(&title(key)).is, Is::Role(role) if Role::WHEN.contains(&role)))
 }
+
+/// Words of operations that have an address, and the same as a regular expression.
+const DATA_WORDS: [&str; 6] = ["r", "rd", "read", "w", "wr", "write"];
+const DATA: &str = "^(r|rd|read|w|wr|write)$";
 
 /// Words that an operation without an address may be, as a regular expression.
 const FLUSHES: &str = "flush|sync|^[fF][fFwWaAsSmM]*$";
@@ -273,7 +285,11 @@ fn jq(keys: &Keys, requests: &Requests, file: &ShellFile) -> String {
     let header: Vec<String> = requests.titles().iter().map(|title| format!("\"{title}\"")).collect();
     let values: Vec<String> = requests.keys.iter().map(value).collect();
     let (op, lba) = (tried(&keys.op), tried(&keys.lba));
-    let is_request = format!("{op} != null and ({lba} != null or ({op} | tostring | test(\"{FLUSHES}\"; \"i\")))");
+    let of_data = keys
+        .time
+        .as_ref()
+        .map_or(String::new(), |time| format!(" or ({} != null and ({op} | tostring | test(\"{DATA}\"; \"i\")))", tried(time)));
+    let is_request = format!("{op} != null and ({lba} != null or ({op} | tostring | test(\"{FLUSHES}\"; \"i\")){of_data})");
     let objects = if requests.keys.iter().any(|key| key.starts_with(AROUND)) {
         "inputs as $top | $top | ([], paths(objects)) as $p | getpath($p) | objects"
     } else {
@@ -444,11 +460,15 @@ fn awk(keys: &Keys, requests: &Requests, times: usize, has_words: bool, file: &S
     };
     let word =
         if has_words { format!("w = $({times} + 1) ~ /=/ ? \"\" : $({times} + 1); gsub(/[],:;\"[]/, \"\", w); ") } else { String::new() };
+    let of_data = keys.time.as_ref().map_or(String::new(), |key| {
+        let has_time = if key == TIME { String::new() } else { format!("(\"{key}\" in v) && ") };
+        format!(" || {has_time}tolower(v[\"{}\"]) ~ /{DATA}/", keys.op)
+    });
     let program = format!(
         "function q(s) {{return s ~ /,/ ? \"\\\"\" s \"\\\"\" : s}} BEGIN {{print \"{header}\"}} \
          {{{time}gsub(/ *= */, \"=\"); {word}gsub(/\"/, \"\"); split(\"\", v); for (i = 1; i <= NF; i++) if (split($i, p, \"=\") == 2) \
          {{gsub(/^[[({{]+/, \"\", p[1]); gsub(/^[[({{]+|[],;)}}]+$/, \"\", p[2]); if (!(p[1] in v)) v[p[1]] = p[2]}}}} \
-         (\"{op}\" in v) && ((\"{lba}\" in v) || tolower(v[\"{op}\"]) ~ /{FLUSHES}/) {{print {print}}}",
+         (\"{op}\" in v) && ((\"{lba}\" in v) || tolower(v[\"{op}\"]) ~ /{FLUSHES}/{of_data}) {{print {print}}}",
         header = requests.titles().join(","),
         op = keys.op,
         lba = keys.lba,
@@ -604,6 +624,13 @@ mod tests {
                  {\"ts_us\": 3, \"event\": \"submit\", \"op\": \"flush\"}\n{\"ts_us\": 4, \"note\": \"x\", \"op\": \"ping\"}\n",
                 "ts_us,event,op,offset_bytes,size_bytes,code\n1,submit,W,0,512,\n2,complete,W,0,512,0\n3,submit,flush,,,\n",
                 "--columns time:us,keep:submit,op,lba:bytes,len:bytes reads the lines with `submit`",
+            ),
+            (
+                // A request whose address has another key is not left out without a word.
+                "{\"ts_us\": 1, \"op\": \"R\", \"lba_sectors\": 8, \"sectors\": 8}\n\
+                 {\"ts_us\": 2, \"op\": \"W\", \"sector\": 16, \"sectors\": 8}\n{\"op\": \"R\", \"iops\": 7}\n",
+                "ts_us,op,lba_sectors,sectors,sector\n1,R,8,8,\n2,W,,8,16\n",
+                "`lba_sectors` (column 3) and `sector` (column 5) could each be its lba",
             ),
             (
                 // The end of requests, and how long they took.

@@ -234,6 +234,17 @@ impl Columns {
         self.written.split(',').map(part).collect::<Vec<_>>().join(",")
     }
 
+    /// Return the mapping without a role: its column is skipped.
+    pub(super) fn without(&self, role: Role) -> Self {
+        let by_name = self.written.contains('=');
+        let is_of = |part: &&str| Role::of(part.trim().split([':', '=']).next().unwrap_or_default(), None) == Some(role);
+        let parts = self.written.split(',').filter(|part| !by_name || !is_of(part));
+        let written = parts.map(|part| if is_of(&part) { "_" } else { part }).collect::<Vec<_>>().join(",");
+        let mut without = Self { written, ..self.clone() };
+        without.places[role as usize] = None;
+        without
+    }
+
     /// Return the mapping with the address and size columns exchanged. Each column keeps its unit.
     pub(super) fn exchanged(&self) -> Self {
         let part = |part: &str| {

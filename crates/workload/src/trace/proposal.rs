@@ -12,7 +12,7 @@ use crate::trace::fields;
 use crate::trace::foreign;
 use crate::trace::header::{self, Is, Name, Preamble, Unit};
 use crate::trace::iso8601;
-use crate::trace::mapping::{Columns, EXAMPLE, KEEP, Keep, NLB, Role};
+use crate::trace::mapping::{Columns, EXAMPLE, KEEP, Keep, NLB, OPEN_END, Role};
 use crate::trace::marks::Evidence;
 use crate::trace::opening::FirstLines;
 use crate::trace::telling;
@@ -287,15 +287,23 @@ impl<'a> Head<'a> {
     /// The column of the time, if it has dates and times without marks between their parts, as `20240531235959.25`.
     fn packed_dates(&self) -> Option<usize> {
         let is_time = |name: &Name| self.titles.is_none() || matches!(name.is, Is::Role(Role::Time) | Is::SomeTime | Is::Role(Role::Done));
-        (0..self.names.len()).find(|index| is_time(&self.names[*index]) && self.column(*index).all(is_packed_date))
+        // A number of twelve digits may be one of a unit, where few lines tell.
+        let are_dates = |index: usize| {
+            let is_long = |field: &str| field.split('.').next().is_some_and(|whole| whole.len() > PACKED_SHORT);
+            self.column(index).all(is_packed_date) && (self.rows.len() >= CONSTANT_ROWS || self.column(index).all(is_long))
+        };
+        (0..self.names.len()).find(|index| is_time(&self.names[*index]) && are_dates(*index))
     }
 
     /// What a reader may take times for that are read as numbers of a unit, as the end of a phrase.
     fn other_reading(&self, index: usize) -> &'static str {
-        let is_date = self.titles.is_some_and(|titles| header::is_date(&titles[index]));
-        let days = |field: &str| field.parse::<f64>().is_ok_and(|days| (20_000.0..80_000.0).contains(&days));
+        // Days since 1900 of the years from 2009 to 2036, with so many digits as a time of day needs.
+        let days = |field: &str| {
+            let digits = field.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+            field.parse::<f64>().is_ok_and(|days| (39_800.0..50_000.0).contains(&days)) && digits >= 4
+        };
         match () {
-            () if is_date && self.column(index).all(days) => ", and are not days since 1900 as in a spreadsheet",
+            () if self.column(index).all(days) => ", and are not days since 1900 as in a spreadsheet",
             () if self.column(index).all(is_packed_clock) => ", and are not hours, minutes and seconds of two digits each",
             () => "",
         }
@@ -519,13 +527,6 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
         ));
     }
     let mut head = Head::of(first, preamble)?;
-    if let Some((number, line)) = head.other_header() {
-        return Some(format!(
-            "line {number}, {}, names columns otherwise than the header line, so that no mapping reads both parts; split the file before it, \
-             and read each part",
-            text::quoted(line)
-        ));
-    }
     if let Some(number) = head.take_units() {
         let file = foreign::shell_name(std::path::Path::new(&first.path));
         let mut assumed = Vec::new();
@@ -535,15 +536,29 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
             "line {number} has units of the columns and is no request; `sed {number}d {file} > {file}.csv` leaves it out{way}"
         ));
     }
+    if let Some((number, line)) = head.other_header() {
+        return Some(format!(
+            "line {number}, {}, names columns otherwise than the header line, so that no mapping reads both parts; split the file before it, \
+             and read each part",
+            text::quoted(line)
+        ));
+    }
     if let Some(index) = head.packed_dates() {
-        const DATE: [(u32, u32, &str); 5] = [(1, 4, "-"), (5, 2, "-"), (7, 2, "T"), (9, 2, ":"), (11, 2, ":")];
-        let column = index + 1;
-        let part = |(from, digits, mark): (u32, u32, &str)| format!("substr(${column}, {from}, {digits}) \"{mark}\" ");
-        let rest = match head.rows[0][index].len() {
-            PACKED_MS => format!("substr(${column}, 13, 2) \".\" substr(${column}, 15)"),
-            _ => format!("substr(${column}, 13)"),
+        const DATE: [(usize, &str); 5] = [(4, "-"), (2, "-"), (2, "T"), (2, ":"), (2, ":")];
+        let (column, like) = (index + 1, &head.rows[0][index]);
+        let is_short = like.split('.').next().is_some_and(|whole| whole.len() == PACKED_SHORT);
+        let mut value = if is_short { "\"20\" ".to_owned() } else { String::new() };
+        let mut from = 1;
+        for (digits, mark) in DATE {
+            let digits = if is_short { 2 } else { digits };
+            value += &format!("substr(${column}, {from}, {digits}) \"{mark}\" ");
+            from += digits;
+        }
+        value += &match like.len() {
+            PACKED_MS => format!("substr(${column}, {from}, 2) \".\" substr(${column}, {})", from + 2),
+            _ => format!("substr(${column}, {from})"),
         };
-        let write = head.awk(first, index, &(DATE.map(part).concat() + &rest));
+        let write = head.awk(first, index, &value);
         return Some(format!(
             "{} has dates and times without marks between their parts, as {}, which no unit reads; {}",
             head.said_with_number(index),
@@ -591,22 +606,28 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
     }
 }
 
-/// Digits of a date and a time without marks, and of one with milliseconds.
+/// Digits of a date and a time without marks; with two digits of the year only, and with milliseconds.
 const PACKED: usize = 14;
+const PACKED_SHORT: usize = 12;
 const PACKED_MS: usize = 17;
 
 /// Whether a field is a date and a time without marks between their parts.
 fn is_packed_date(field: &str) -> bool {
     let (whole, is_fraction) = field.split_once('.').map_or((field, false), |(whole, _)| (whole, true));
-    let is_long = whole.len() == PACKED || whole.len() == PACKED_MS && !is_fraction;
-    let part = |from: usize, to: usize| whole.get(from..to).and_then(|part| part.parse::<u32>().ok());
-    let within = |from: usize, to: usize, range: std::ops::RangeInclusive<u32>| part(from, to).is_some_and(|part| range.contains(&part));
-    is_long
-        && whole.bytes().all(|byte| byte.is_ascii_digit())
-        && within(0, 4, 1970..=2100)
-        && within(4, 6, 1..=12)
-        && within(6, 8, 1..=31)
-        && is_packed_clock(&whole[8..PACKED])
+    if !whole.bytes().all(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    let (year, rest) = match whole.len() {
+        PACKED => whole.split_at(4),
+        PACKED_MS if !is_fraction => whole[..PACKED].split_at(4),
+        PACKED_SHORT => whole.split_at(2),
+        _ => return false,
+    };
+    let within = |part: &str, range: std::ops::RangeInclusive<u32>| part.parse().is_ok_and(|part| range.contains(&part));
+    (year.len() == 2 || within(year, 1970..=2100))
+        && within(&rest[..2], 1..=12)
+        && within(&rest[2..4], 1..=31)
+        && is_packed_clock(&rest[4..])
 }
 
 /// Whether a field has hours, minutes and seconds of two digits each, and perhaps a fraction.
@@ -759,11 +780,14 @@ fn proposal_of(
         // Names say what the columns are, where contents do not.
         return head.titles.and(fault).map(|(line, fault)| {
             let Fault { column, found, expected } = fault;
-            format!(
-                "its header line says {} and line {line}, {column}, is not so: found {found}, expected {expected}. \
-                 No option reads it; change what is there",
-                units.mapping(&roles, &keeps),
-            )
+            let mapping = units.mapping(&roles, &keeps);
+            let open = format!("{mapping},{OPEN_END}");
+            let remedy = if [columns::BEYOND, columns::MISSING].contains(&column.name) && reads(head, &open, &ops).is_ok() {
+                format!("If only the ends of lines differ so, --columns {open}{} reads it; otherwise change what is there", ops.option())
+            } else {
+                "No option reads it; change what is there".into()
+            };
+            format!("its header line says {mapping} and line {line}, {column}, is not so: found {found}, expected {expected}. {remedy}")
         });
     }
     let verb = telling.verb();
@@ -943,6 +967,10 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
         // A number of a device goes before its name.
         if role == Role::Device && at.iter().any(|index| !head.names[*index].is_name) {
             at.retain(|index| !head.names[*index].is_name);
+        }
+        // Disks of other hosts are other drives, whether they have names or not.
+        if role == Role::Device && at.is_empty() {
+            at = (0..head.names.len()).filter(|index| head.names[*index].is_host).take(1).collect();
         }
         // Of several, those that differ say which drive it is.
         if role == Role::Device && at.len() > 1 {

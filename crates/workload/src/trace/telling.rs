@@ -48,7 +48,7 @@ pub(super) fn telling(head: &Head<'_>, roles: &Roles) -> Telling {
             let values = values(head.column(index));
             let tells = is_repeated && repeats > 0 && values.len() > 1 && differs(index);
             let is_one = (tells || head.names[index].tells_lines || head.names[index].is_host && values.len() > 1)
-                && values.len() <= VALUES_MAX
+                && (values.len() <= VALUES_MAX || head.names[index].is_host)
                 && values.iter().all(|value| !value.is_empty() && value.len() <= VALUE_BYTES_MAX);
             let kept = kept(head.title(index), &values)?;
             is_one.then(|| (tells, Teller { index, said: head.said_with_number(index), values, kept }))
