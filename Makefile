@@ -23,7 +23,7 @@ CARGO = config=$$(ls $(TARGET)/maturin/pyo3-config-*-abi3.txt 2>/dev/null | head
 
 .PHONY: setup demo test rust-lints python-lints soak mutants bench lock audit clean
 
-# Side by side: packages are waited for while the engine compiles.
+# Install packages while the engine compiles.
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.native $(VENV)/.tools
 

@@ -18,7 +18,7 @@ pytest_plugins = ["small_papers"]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Few objects of the tests are in cycles; looking for them takes a twentieth of the time.
+# The default looks for cycles so often that it takes a twentieth of the time of all tests.
 gc.set_threshold(50_000, 20, 20)
 
 

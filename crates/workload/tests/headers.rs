@@ -73,7 +73,7 @@ fn header_lines_that_agree_are_skipped() {
     }
 }
 
-/// Header lines that contradict the format of the line, what is said, and what is proposed.
+/// A header line, a line of a format that it contradicts, the message, and the mapping that is proposed.
 #[rustfmt::skip]
 const CONTRADICTING: [(&str, &str, &str, &str); 25] = [
     ("time_s,latency_us,op,lun,offset_bytes,size_bytes", "0.010,90,W,0,8192,4096", "column 2, `latency_us`, is in us, and Response of systor in s",

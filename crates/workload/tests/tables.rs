@@ -628,11 +628,16 @@ fn tables_say_how_else_they_could_be_read() {
     first.extend(b"5,R,8,8\n");
     let refused = message(play(&folder.file("t", first), &none()), &folder);
     assert!(refused.contains("text in another encoding than UTF-8") && refused.contains("`iconv -f WINDOWS-1252"), "{refused}");
-    let mut german = b"Messung vom 12.03.2024;;;\n".to_vec();
-    german.extend(b"-".repeat(600));
-    german.extend(b"\nGer\xe4t: nvme0n1;;;\nZeit (us);Operation;LBA;Sektoren\n5;R;8;8\n");
-    let refused = message(play(&folder.file("t", german), &none()), &folder);
-    assert!(refused.contains("line 3 is not in UTF-8; `iconv -f WINDOWS-1252 -t UTF-8 t > t.txt`"), "{refused}");
+    let mut later = b"time_us;op;lba;sectors;comm\n".to_vec();
+    later.extend((0..40).flat_map(|line| format!("{line};R;8;8;fio\n").into_bytes()));
+    later.extend(b"50;R;8;8;Ger\xe4t\n");
+    let refused = message(play(&folder.file("t", later), &none()), &folder);
+    assert!(refused.contains("text in another encoding than UTF-8"), "{refused}");
+    // Units without a request, and below another line, are not taken away.
+    for text in ["time,op,lba,len\nus,,sectors,bytes\n", "time,op,lba,len\nremark\nus,,sectors,bytes\n5,R,8,4096\n6,W,16,4096\n"] {
+        let refused = message(play(&folder.file("t", text), &none()), &folder);
+        assert!(!refused.contains("`sed"), "{refused}");
+    }
 }
 
 #[test]

@@ -74,7 +74,7 @@ def _paragraphs(sentences: Iterable[str], width: int) -> list[str]:
 
 def _sentence(info: Info) -> str:
     if not info["requests"]:
-        return f"{info['path']}: no request is left to be played; all lie outside the region."
+        return f"{info['path']}: no request is left to be played."
     kinds = [_kind(info, kind, f"{kind}s") for kind in ("read", "write", "trim")]
     seconds = info["duration_s"]
     time = f" in {_duration(seconds)}" if seconds else ""

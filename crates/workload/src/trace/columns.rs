@@ -90,11 +90,11 @@ impl Repeats {
     }
 }
 
-/// What columns are called in faults of lines with another number of fields.
+/// Names of the column in faults about the number of fields.
 pub(super) const BEYOND: &str = "beyond the last";
 pub(super) const MISSING: &str = "missing";
 
-/// How many fields a line has: as many as the header line has names, or as most of the first lines have.
+/// Number of fields in a line: that of names in the header line, or the most frequent one in the first lines.
 #[derive(Clone, Copy, Debug)]
 struct Width {
     fields: usize,
@@ -114,10 +114,9 @@ pub(super) struct Delimited {
     at: Places,
     /// What each column is for, in the order of columns.
     uses: Vec<(usize, Use)>,
-    /// How many fields a line has, if that is known.
+    /// Number of fields in each line, if known.
     width: Option<Width>,
-    /// True if a line may have any number of fields behind the columns, and how many requests have another number than most.
-    is_open_ended: bool,
+    /// Requests in lines with another number of fields, which an open-ended mapping allows.
     other_widths: u64,
     devices: FxHashMap<String, u32>,
     device_names: Vec<String>,
@@ -151,7 +150,6 @@ impl Delimited {
             at: [None; ROLES],
             uses: Vec::new(),
             width: None,
-            is_open_ended: false,
             other_widths: 0,
             devices: FxHashMap::default(),
             device_names: Vec::new(),
@@ -201,7 +199,6 @@ impl Delimited {
             })
         };
         self.width = named.or_else(|| usual_width(&self.first, delimiter, is_kept));
-        self.is_open_ended = columns.open_ended;
         self.splitter = Some(Splitter::new(delimiter));
         (self.at, self.uses) = (at, uses);
         self.marks = self.marks_of_text();
@@ -237,6 +234,11 @@ impl Delimited {
     #[inline]
     fn number<'a>(&self, field: &'a str, column: Column) -> Result<Cow<'a, str>, Fault> {
         self.marks.plain(field, false).ok_or_else(|| Fault::new(column, field, self.marks.expected()))
+    }
+
+    #[inline]
+    fn is_open_ended(&self) -> bool {
+        self.columns.as_ref().is_some_and(|columns| columns.open_ended)
     }
 
     fn column(&self, role: Role) -> Column {
@@ -301,7 +303,7 @@ impl Delimited {
         if !is_kept {
             return Ok(None);
         }
-        if let Some(width) = self.width.filter(|_| !self.is_open_ended) {
+        if let Some(width) = self.width.filter(|_| !self.is_open_ended()) {
             let rest = width.fields.saturating_sub(count);
             let has = fields.by_ref().take(rest).count();
             if has < rest && uses.peek().is_none() {
@@ -436,7 +438,7 @@ impl Delimited {
             Meaning::Ignored(place) => return Ok(Parsed::Ignored(place)),
             Meaning::Nothing => return Ok(Parsed::Other("requests other than reads and writes")),
         };
-        if let Some(width) = self.width.filter(|_| self.is_open_ended) {
+        if let Some(width) = self.width.filter(|_| self.is_open_ended()) {
             self.other_widths += u64::from(line.delimiter.split(line.text).count() != width.fields);
         }
         let time_ns = self.time_ns(line, &words)?;
@@ -616,7 +618,7 @@ impl Width {
     }
 }
 
-/// The number of fields that most of the first lines have that are kept, or of equals the first one; `None` without such lines.
+/// Return the most frequent number of fields in the first lines that are kept; in a tie, the one that occurs first.
 fn usual_width(lines: &[String], delimiter: Delimiter, is_kept: impl Fn(&[String]) -> bool) -> Option<Width> {
     let rows = lines.iter().filter(|line| !line.starts_with('#')).map(|line| delimiter.fields(line));
     let widths: Vec<usize> = rows.filter(|fields| is_kept(fields)).map(|fields| fields.len()).collect();
@@ -703,13 +705,13 @@ impl Parser for Delimited {
                 text::grouped(self.within_sectors)
             )
         });
-        // By chance it is one of eight.
         let other_widths = (self.other_widths > 0).then(|| {
             format!(
                 "{} of its requests stand in lines with another number of fields than most, and are read as if only the ends differed",
                 text::grouped(self.other_widths)
             )
         });
+        // By chance it is one of eight.
         let off_by_one = (self.sizes > 0 && self.off_by_one * 10 >= self.sizes * 9).then(|| {
             let (off, from, word) = if self.is_nlb() { ("more", "1", "len") } else { ("less", "0, as in NVMe", NLB) };
             format!(

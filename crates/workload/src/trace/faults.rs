@@ -8,7 +8,7 @@ use crate::trace::units::SkipFaulty;
 /// Kinds that are told. More than these are counted together.
 const KINDS_MAX: usize = 12;
 
-/// Of fewer lines everybody sees which share is left out.
+/// A message about so few lines does not state the share that is left out.
 const FEW_LINES: u64 = 20;
 
 /// If no more things were found in place of one, all of them are told.
@@ -51,7 +51,7 @@ struct Kind {
 pub(super) struct Faults {
     kinds: Vec<Kind>,
     lines: u64,
-    /// Those of kinds that are not told.
+    /// Faulty lines of kinds beyond `KINDS_MAX`.
     others: u64,
     /// How late the latest of them is, and how far it is then from the first time to the last.
     late_ns_max: i128,
@@ -210,7 +210,7 @@ impl Faults {
         };
         let mut advice = if left_out > 0 { format!("; `--skip-faulty {left_out}` leaves {what} out") } else { String::new() };
         if left_out * 10 > lines && lines > FEW_LINES {
-            advice += &format!(", and with them {} % of what the file has", 100 * left_out / lines);
+            advice += &format!(", which is {} % of its lines", 100 * left_out / lines);
         }
         if late > 0 {
             let late_ms = self.late_ns_max.unsigned_abs().div_ceil(1_000_000);

@@ -117,7 +117,7 @@ const TEXT: &[Kind] = kinds! {
         "`tr '\\r' '\\n' < {file} > {file}.txt` ends them as is usual";
 };
 
-/// Whether these bytes are letters, numbers and signs of an encoding with a byte for each, and no UTF-8.
+/// True for text in an encoding of one byte a letter, such as WINDOWS-1252.
 fn is_of_one_byte(head: &[u8]) -> bool {
     let is_cut_off = |error: std::str::Utf8Error| error.error_len().is_none();
     let is_text = |byte: &u8| *byte >= b' ' && *byte != 0x7f || b"\t\n\r".contains(byte);

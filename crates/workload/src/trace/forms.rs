@@ -32,7 +32,7 @@ pub(super) struct Form {
 /// So many requests whose addresses are whole units of 512 are none by chance.
 const SURE_REQUESTS: u64 = 8;
 
-/// The same, where sizes are no such units.
+/// So many addresses are whole units of 512 by no chance, even if sizes are not.
 const SURE_ADDRESSES: u64 = 64;
 
 /// Larger requests are trims: block layers split reads and writes into smaller ones.
@@ -99,7 +99,7 @@ impl Form {
             let title = self.columns.place_under(role, titles).and_then(|place| titles.get(place));
             title.is_some_and(|title| header::read_among(title, titles).unit.is_some())
         };
-        // No clock has counted for so long, whatever the header line says.
+        // A time of thousands of years has another unit than the header line states.
         let is_endless = |role: Role| column(role).is_some_and(|times| times.first().is_some_and(|time| self.is_beyond_clocks(time)));
         let when = self.columns.when().filter(|role| *role != Role::Delta && (!is_said(*role) || is_endless(*role)));
         let time = when.and_then(column).and_then(|times| self.time_doubt(times.first()?));

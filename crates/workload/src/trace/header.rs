@@ -25,7 +25,7 @@ pub(super) struct Name {
     pub(super) is_name: bool,
     /// Whether the column may say which lines are requests of their own to the drive, as `event` and `result` may.
     pub(super) tells_lines: bool,
-    /// Whether the column may say which machine a line is of.
+    /// True if the column may have the name of a machine.
     pub(super) is_host: bool,
     /// The unit of a column with a role, where it is none that is read.
     pub(super) unread_unit: Option<String>,
@@ -225,7 +225,7 @@ const TELLING: &[&str] = &[
     "error", "err", "errno", "success", "failed", "ret", "retcode", "return", "tracepoint", "probe", "point", "hook",
 ];
 
-/// Words of columns that say which machine a line is of: the drives of another are others.
+/// Names of columns with the machine that a request is of.
 const HOSTS: [&str; 6] = ["host", "hostname", "machine", "node", "server", "vm"];
 
 /// The line that names the columns of a text.
@@ -392,7 +392,7 @@ pub(super) fn uncommented(line: &str) -> Option<&str> {
     marked.or_else(|| line.strip_prefix(';').filter(|rest| !rest.contains(';'))).map(str::trim)
 }
 
-/// Whether a line is drawn below the names of columns, as in `---- ----`.
+/// True for a line of dashes below the names of columns.
 fn is_rule(line: &str) -> bool {
     let drawn = line.bytes().filter(|byte| b"-=".contains(byte)).count();
     drawn >= 2 && line.bytes().all(|byte| b"-=+|,;: \t\"".contains(&byte))
@@ -432,7 +432,7 @@ pub(super) fn names_in(line: &str) -> Vec<String> {
     names
 }
 
-/// What a name of a column says beside the others of its header line. `io.len` alone does not make a trace one of Open CAS.
+/// Read a name together with the others of its header line: `io.len` is of Open CAS only beside its other names.
 pub(super) fn read_among(name: &str, titles: &[String]) -> Name {
     let is_of_open_cas =
         |title: &String| !title.eq_ignore_ascii_case("io.len") && OPEN_CAS.iter().any(|(known, ..)| known.eq_ignore_ascii_case(title));

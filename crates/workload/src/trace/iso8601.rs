@@ -91,6 +91,57 @@ pub(super) fn of_day(field: &str) -> Option<i128> {
     is_one.then(|| i128::from(hour * 3600 + minute * 60 + second) * 1_000_000_000 + i128::from(fraction_ns))
 }
 
+/// Digits of a date and a time without separators: with two digits of the year, with four, and with milliseconds too.
+const PACKED_SHORT: usize = 12;
+const PACKED: usize = 14;
+const PACKED_MS: usize = 17;
+
+/// True for a date and a time without separators, such as `20240531235959.25`.
+pub(super) fn is_packed(field: &str) -> bool {
+    let (whole, has_fraction) = field.split_once('.').map_or((field, false), |(whole, _)| (whole, true));
+    if !whole.bytes().all(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    let (year, rest) = match whole.len() {
+        PACKED => whole.split_at(4),
+        PACKED_MS if !has_fraction => whole[..PACKED].split_at(4),
+        PACKED_SHORT => whole.split_at(2),
+        _ => return false,
+    };
+    let within = |part: &str, range: std::ops::RangeInclusive<u32>| part.parse().is_ok_and(|part| range.contains(&part));
+    (year.len() == 2 || within(year, 1970..=2100))
+        && within(&rest[..2], 1..=12)
+        && within(&rest[2..4], 1..=31)
+        && is_packed_clock(&rest[4..])
+}
+
+/// True if a packed date has a year of two digits only.
+pub(super) fn is_short_packed(field: &str) -> bool {
+    field.split('.').next().is_some_and(|whole| whole.len() == PACKED_SHORT)
+}
+
+/// True for hours, minutes and seconds of two digits each without separators, perhaps with a fraction.
+pub(super) fn is_packed_clock(field: &str) -> bool {
+    let whole = field.split_once('.').map_or(field, |(whole, _)| whole);
+    let part = |from: usize, most: u32| whole[from..from + 2].parse().is_ok_and(|part: u32| part <= most);
+    whole.len() == 6 && whole.bytes().all(|byte| byte.is_ascii_digit()) && part(0, 23) && part(2, 59) && part(4, 59)
+}
+
+/// Return the expression of awk that writes a packed date such as `like`, in a column counted from 1, as ISO 8601.
+pub(super) fn unpacked_by_awk(column: usize, like: &str) -> String {
+    let is_short = is_short_packed(like);
+    let mut value = if is_short { "\"20\" ".to_owned() } else { String::new() };
+    let mut from = 1;
+    for (digits, mark) in [(if is_short { 2 } else { 4 }, "-"), (2, "-"), (2, "T"), (2, ":"), (2, ":")] {
+        value += &format!("substr(${column}, {from}, {digits}) \"{mark}\" ");
+        from += digits;
+    }
+    match like.len() {
+        PACKED_MS if !like.contains('.') => value + &format!("substr(${column}, {from}, 2) \".\" substr(${column}, {})", from + 2),
+        _ => value + &format!("substr(${column}, {from})"),
+    }
+}
+
 /// The days since 1970 of a date, and what stands behind it.
 fn date(text: &[u8]) -> Option<(i64, &[u8])> {
     let (year, rest) = digits(text, 4)?;
@@ -123,7 +174,7 @@ fn after(text: &[u8], separator: u8, is_there: bool) -> Option<&[u8]> {
     if is_there { text.strip_prefix(&[separator]) } else { Some(text) }
 }
 
-/// A number of so many digits, and what stands behind it.
+/// Parse a number of `count` digits. Return it and the rest of the text.
 fn digits(text: &[u8], count: usize) -> Option<(u32, &[u8])> {
     let (number, rest) = text.split_at_checked(count)?;
     let value = number.iter().try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + u32::from(digit - b'0')))?;

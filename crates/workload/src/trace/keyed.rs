@@ -84,8 +84,8 @@ impl Keys {
         }
     }
 
-    /// Whether an object or a line is a request: it has an operation and an address, or is a flush, which has no address. One that
-    /// reads or writes at a time and has its address under another key is one too, so that it is not left out without a word.
+    /// Whether an object or a line is a request: it has an operation and an address, or is a flush. A read or write with a time
+    /// counts too: if its address has another key, the line is faulty when it is read, and not left out silently.
     fn are_in(&self, object: &Keyed) -> bool {
         let value = |key: &str| object.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
         let is_flush = |word: &str| columns::op(word).is_some_and(|found| found.op == Some(Op::Flush));
@@ -100,9 +100,13 @@ fn has_time(object: &Keyed) -> bool {
     object.iter().any(|(key, _)| matches!(header::read(&title(key)).is, Is::Role(role) if Role::WHEN.contains(&role)))
 }
 
-/// Words of operations that have an address, and the same as a regular expression.
+/// Words of operations that have an address.
 const DATA_WORDS: [&str; 6] = ["r", "rd", "read", "w", "wr", "write"];
-const DATA: &str = "^(r|rd|read|w|wr|write)$";
+
+/// The same as a regular expression.
+fn data_words() -> String {
+    format!("^({})$", DATA_WORDS.join("|"))
+}
 
 /// Words that an operation without an address may be, as a regular expression.
 const FLUSHES: &str = "flush|sync|^[fF][fFwWaAsSmM]*$";
@@ -288,7 +292,7 @@ fn jq(keys: &Keys, requests: &Requests, file: &ShellFile) -> String {
     let of_data = keys
         .time
         .as_ref()
-        .map_or(String::new(), |time| format!(" or ({} != null and ({op} | tostring | test(\"{DATA}\"; \"i\")))", tried(time)));
+        .map_or(String::new(), |time| format!(" or ({} != null and ({op} | tostring | test(\"{}\"; \"i\")))", tried(time), data_words()));
     let is_request = format!("{op} != null and ({lba} != null or ({op} | tostring | test(\"{FLUSHES}\"; \"i\")){of_data})");
     let objects = if requests.keys.iter().any(|key| key.starts_with(AROUND)) {
         "inputs as $top | $top | ([], paths(objects)) as $p | getpath($p) | objects"
@@ -462,7 +466,7 @@ fn awk(keys: &Keys, requests: &Requests, times: usize, has_words: bool, file: &S
         if has_words { format!("w = $({times} + 1) ~ /=/ ? \"\" : $({times} + 1); gsub(/[],:;\"[]/, \"\", w); ") } else { String::new() };
     let of_data = keys.time.as_ref().map_or(String::new(), |key| {
         let has_time = if key == TIME { String::new() } else { format!("(\"{key}\" in v) && ") };
-        format!(" || {has_time}tolower(v[\"{}\"]) ~ /{DATA}/", keys.op)
+        format!(" || {has_time}tolower(v[\"{}\"]) ~ /{}/", keys.op, data_words())
     });
     let program = format!(
         "function q(s) {{return s ~ /,/ ? \"\\\"\" s \"\\\"\" : s}} BEGIN {{print \"{header}\"}} \

@@ -338,7 +338,7 @@ impl Trace {
         self.notes.extend(records.input.notes());
         self.doubt(records.input.doubts());
         let faults = records.faults.clone().unwrap_or_default();
-        // Of a trace without a line that is right, what is wrong is told.
+        // If every line is faulty, the faults are the error.
         let is_left = !self.scan.devices.is_empty();
         match self.skip_faulty.filter(|allowed| is_left && allowed.allows(faults.lines(), records.lines)) {
             Some(allowed) => self.doubt(faults.note(records.lines, allowed)),

@@ -13,6 +13,8 @@ use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Ti
 
 const NAMES: [&str; 7] = ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
 
+const COLUMNS: &str = "time:100ns,_,device,op,lba:bytes,len:bytes,latency:100ns";
+
 const fn column(index: usize) -> Column {
     Column { number: index + 1, name: NAMES[index] }
 }
@@ -28,7 +30,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: Some(Layout {
         names: &NAMES,
-        columns: "time:100ns,_,device,op,lba:bytes,len:bytes,latency:100ns",
+        columns: COLUMNS,
         ops: None,
         open_ended: false,
         times: Some(Times { digits: Some(18), decimals: false }),
@@ -57,14 +59,11 @@ struct Msr {
     host: Option<String>,
 }
 
-/// Say how the lines of one host are read.
+/// Say what is expected in place of another host, and how to read the lines of one.
 #[cold]
 fn other_host(host: &str) -> String {
-    let host = Keep::written(host);
-    format!(
-        "`{host}`, the host of the lines before, since disks of other hosts are other drives; --columns \
-         time:100ns,keep:{host},device,op,lba:bytes,len:bytes,latency:100ns reads its lines alone"
-    )
+    let columns = COLUMNS.replacen('_', &format!("keep:{}", Keep::written(host)), 1);
+    format!("`{host}`, the host of the lines before: other hosts have other disks; --columns {columns} reads the lines of this host only")
 }
 
 impl Parser for Msr {

@@ -43,6 +43,9 @@ const SNIFFED_COMMENTS: usize = 256;
 /// How many bytes are looked at to find a binary format.
 const SNIFFED_BYTES: usize = 512;
 
+/// Bytes that tell whether a file is a well-known one that is no trace, or text in another encoding.
+const NAMED_BYTES: usize = 1 << 16;
+
 /// What has been settled so far, and the notes that say it.
 struct Settling<'a> {
     path: String,
@@ -149,7 +152,7 @@ pub(super) fn check_beginning(path: &Path, options: &TraceOptions, reading: &Rea
 /// What begins as no text, by what it is, if that is known; options may have said that it is text.
 fn called_by_its_name(error: WorkloadError, content: &TraceContent) -> WorkloadError {
     let WorkloadError::Binary { line: 1, .. } = error else { return error };
-    let Ok(head) = Input::open(content).and_then(|input| input.into_head(SNIFFED_BYTES)) else { return error };
+    let Ok(head) = Input::open(content).and_then(|input| input.into_head(NAMED_BYTES)) else { return error };
     let as_text = || {
         let text = std::str::from_utf8(&head).ok()?;
         if foreign::is_json(text) { json(content).ok() } else { foreign::text(text, &content.path) }
@@ -471,8 +474,6 @@ pub(super) struct FirstLines {
     pub(super) numbers: Vec<u64>,
     /// How many of them are looked at to find the format.
     pub(super) sniffed: usize,
-    /// The line behind them, if it is no text in UTF-8.
-    pub(super) foreign: Option<u64>,
 }
 
 fn first_lines(content: &TraceContent) -> Result<FirstLines, WorkloadError> {
@@ -481,13 +482,9 @@ fn first_lines(content: &TraceContent) -> Result<FirstLines, WorkloadError> {
     let mut comments = 0;
     while head.lines.len() - comments < LOOKED_AT_LINES
         && comments < SNIFFED_COMMENTS
-        && let Some((at, line)) = input.next_line()?
+        // What is no text has its fault when it is read.
+        && let Some((at, Line::Text(line))) = input.next_line()?
     {
-        let Line::Text(line) = line else {
-            // What is no text has its fault when it is read.
-            head.foreign = Some(at.number());
-            break;
-        };
         comments += usize::from(comments == head.lines.len() && header::uncommented(line).is_some());
         head.lines.push(line.to_owned());
         head.numbers.push(at.number());
@@ -523,8 +520,9 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
             }
         };
     }
-    let bytes = input.into_head(SNIFFED_BYTES)?;
-    let binary = FORMATS.iter().find(|format| matches!(format.reader, Reader::Records { sniff, .. } if sniff(&bytes)));
+    let bytes = input.into_head(NAMED_BYTES)?;
+    let sniffed = &bytes[..bytes.len().min(SNIFFED_BYTES)];
+    let binary = FORMATS.iter().find(|format| matches!(format.reader, Reader::Records { sniff, .. } if sniff(sniffed)));
     if let Some(format) = binary {
         return Ok((format, compression));
     }
@@ -638,7 +636,6 @@ fn unknown_format(head: &FirstLines) -> WorkloadError {
     let names: Vec<&str> = known().map(|format| format.name).collect();
     let advice = match (proposal::proposal(head, &preamble, None, None), tables::unnamed(&preamble)) {
         (Some(proposal), _) => format!("{proposal}.\n"),
-        (None, _) if head.foreign.is_some() => format!("{}.\n", other_encoding(head)),
         (None, Some(unnamed)) => format!("{unnamed}.\n"),
         (None, None) => {
             let nearest = if reasons.is_empty() { String::new() } else { format!("The nearest: {}.\n", reasons.join("; ")) };
@@ -651,16 +648,6 @@ fn unknown_format(head: &FirstLines) -> WorkloadError {
         advice,
         formats: names.join(", "),
     }
-}
-
-/// What can be done if one of the first lines is not in UTF-8.
-fn other_encoding(head: &FirstLines) -> String {
-    let file = foreign::shell_name(Path::new(&head.path));
-    format!(
-        "line {} is not in UTF-8; `iconv -f WINDOWS-1252 -t UTF-8 {file} > {file}.txt` writes the text of a Western European Windows so, and \
-         other names follow -f elsewhere",
-        head.foreign.unwrap_or_default()
-    )
 }
 
 /// What can be done with a line of which no column says what it is.

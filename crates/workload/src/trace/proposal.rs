@@ -268,43 +268,46 @@ impl<'a> Head<'a> {
         self.awk(first, coarse, &format!("${from} \".\" sprintf(\"%0{digits}d\", ${behind})"))
     }
 
-    /// Takes the line below the names away if it has units, and gives these to the names. Returns its number in the file.
+    /// If the line below the names has units, remove it and give the units to the names. Return its number in the file.
     fn take_units(&mut self) -> Option<u64> {
         let titles = self.titles?;
+        let (number, line) = *self.lines.first()?;
         let units: Vec<&str> = self.rows.first()?.iter().map(|field| field.trim_matches(['[', ']', '(', ')', '-'])).collect();
         let named = |title: &str, unit: &str| header::read_among(&format!("{title} ({unit})"), titles);
         let are_units =
             units.iter().zip(titles).filter(|(unit, title)| named(title, unit).unit.is_some() && header::read(title).unit.is_none());
         let is_plain = units.iter().all(|unit| unit.len() <= UNIT_BYTES_MAX && !unit.contains(|letter: char| letter.is_ascii_digit()));
-        if are_units.count() < 2 || !is_plain {
+        let is_first = units.iter().all(|unit| line.contains(unit));
+        if are_units.count() < 2 || !is_plain || !is_first || self.rows.len() < 2 {
             return None;
         }
         self.names = titles.iter().zip(&units).map(|(title, unit)| named(title, unit)).collect();
         self.rows.remove(0);
-        (!self.rows.is_empty()).then(|| self.lines.remove(0).0)
+        self.lines.remove(0);
+        Some(number)
     }
 
-    /// The column of the time, if it has dates and times without marks between their parts, as `20240531235959.25`.
+    /// The column of the time, if its dates and times have no separators, as in `20240531235959.25`.
     fn packed_dates(&self) -> Option<usize> {
         let is_time = |name: &Name| self.titles.is_none() || matches!(name.is, Is::Role(Role::Time) | Is::SomeTime | Is::Role(Role::Done));
-        // A number of twelve digits may be one of a unit, where few lines tell.
+        // In few lines, numbers of twelve digits may look like dates by chance.
         let are_dates = |index: usize| {
-            let is_long = |field: &str| field.split('.').next().is_some_and(|whole| whole.len() > PACKED_SHORT);
-            self.column(index).all(is_packed_date) && (self.rows.len() >= CONSTANT_ROWS || self.column(index).all(is_long))
+            let is_sure = self.rows.len() >= CONSTANT_ROWS || !self.column(index).any(iso8601::is_short_packed);
+            is_sure && self.column(index).all(iso8601::is_packed)
         };
         (0..self.names.len()).find(|index| is_time(&self.names[*index]) && are_dates(*index))
     }
 
-    /// What a reader may take times for that are read as numbers of a unit, as the end of a phrase.
+    /// Name another form that the values of a time column could have, as the end of a phrase.
     fn other_reading(&self, index: usize) -> &'static str {
-        // Days since 1900 of the years from 2009 to 2036, with so many digits as a time of day needs.
+        // Days since 1900 in the years from 2009 to 2036, with a time of day in the fraction.
         let days = |field: &str| {
             let digits = field.split_once('.').map_or(0, |(_, fraction)| fraction.len());
             field.parse::<f64>().is_ok_and(|days| (39_800.0..50_000.0).contains(&days)) && digits >= 4
         };
         match () {
             () if self.column(index).all(days) => ", and are not days since 1900 as in a spreadsheet",
-            () if self.column(index).all(is_packed_clock) => ", and are not hours, minutes and seconds of two digits each",
+            () if self.column(index).all(iso8601::is_packed_clock) => ", and are not hours, minutes and seconds of two digits each",
             () => "",
         }
     }
@@ -544,25 +547,12 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
         ));
     }
     if let Some(index) = head.packed_dates() {
-        const DATE: [(usize, &str); 5] = [(4, "-"), (2, "-"), (2, "T"), (2, ":"), (2, ":")];
-        let (column, like) = (index + 1, &head.rows[0][index]);
-        let is_short = like.split('.').next().is_some_and(|whole| whole.len() == PACKED_SHORT);
-        let mut value = if is_short { "\"20\" ".to_owned() } else { String::new() };
-        let mut from = 1;
-        for (digits, mark) in DATE {
-            let digits = if is_short { 2 } else { digits };
-            value += &format!("substr(${column}, {from}, {digits}) \"{mark}\" ");
-            from += digits;
-        }
-        value += &match like.len() {
-            PACKED_MS => format!("substr(${column}, {from}, 2) \".\" substr(${column}, {})", from + 2),
-            _ => format!("substr(${column}, {from})"),
-        };
-        let write = head.awk(first, index, &value);
+        let like = &head.rows[0][index];
+        let write = head.awk(first, index, &iso8601::unpacked_by_awk(index + 1, like));
         return Some(format!(
-            "{} has dates and times without marks between their parts, as {}, which no unit reads; {}",
+            "{} has dates and times without separators, such as {}, which no unit reads; {}",
             head.said_with_number(index),
-            text::quoted(&head.rows[0][index]),
+            text::quoted(like),
             write.map_or_else(
                 || "write them as 2024-05-31T23:59:59, which time:iso8601 reads".into(),
                 |write| format!("`{write}` writes them as time:iso8601 reads them")
@@ -604,37 +594,6 @@ pub(super) fn proposal(first: &FirstLines, preamble: &Preamble, format: Option<&
         [way] => Some(way.clone()),
         ways => Some(format!("its columns have no names, and they could be several things: {}", ways.join("; or, "))),
     }
-}
-
-/// Digits of a date and a time without marks; with two digits of the year only, and with milliseconds.
-const PACKED: usize = 14;
-const PACKED_SHORT: usize = 12;
-const PACKED_MS: usize = 17;
-
-/// Whether a field is a date and a time without marks between their parts.
-fn is_packed_date(field: &str) -> bool {
-    let (whole, is_fraction) = field.split_once('.').map_or((field, false), |(whole, _)| (whole, true));
-    if !whole.bytes().all(|byte| byte.is_ascii_digit()) {
-        return false;
-    }
-    let (year, rest) = match whole.len() {
-        PACKED => whole.split_at(4),
-        PACKED_MS if !is_fraction => whole[..PACKED].split_at(4),
-        PACKED_SHORT => whole.split_at(2),
-        _ => return false,
-    };
-    let within = |part: &str, range: std::ops::RangeInclusive<u32>| part.parse().is_ok_and(|part| range.contains(&part));
-    (year.len() == 2 || within(year, 1970..=2100))
-        && within(&rest[..2], 1..=12)
-        && within(&rest[2..4], 1..=31)
-        && is_packed_clock(&rest[4..])
-}
-
-/// Whether a field has hours, minutes and seconds of two digits each, and perhaps a fraction.
-fn is_packed_clock(field: &str) -> bool {
-    let whole = field.split_once('.').map_or(field, |(whole, _)| whole);
-    let part = |from: usize, most: u32| whole[from..from + 2].parse().is_ok_and(|part: u32| part <= most);
-    whole.len() == 6 && whole.bytes().all(|byte| byte.is_ascii_digit()) && part(0, 23) && part(2, 59) && part(4, 59)
 }
 
 /// Whether a line has a quotation mark that opens a field and is not closed.
@@ -968,11 +927,11 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
         if role == Role::Device && at.iter().any(|index| !head.names[*index].is_name) {
             at.retain(|index| !head.names[*index].is_name);
         }
-        // Disks of other hosts are other drives, whether they have names or not.
+        // Without a device column, the host is the device: another host has other drives.
         if role == Role::Device && at.is_empty() {
             at = (0..head.names.len()).filter(|index| head.names[*index].is_host).take(1).collect();
         }
-        // Of several, those that differ say which drive it is.
+        // Keep the device columns whose values differ.
         if role == Role::Device && at.len() > 1 {
             let differs = |index: &usize| head.column(*index).any(|field| field != head.rows[0][*index]);
             if at.iter().any(differs) {
@@ -1060,7 +1019,7 @@ fn roles_by_content(head: &Head<'_>) -> Vec<Roles> {
     if ways.len() > ASKED_MAX { Vec::new() } else { ways }
 }
 
-/// The same if one column has the operations.
+/// The ways to read a text without names if column `op` has its operations.
 fn roles_beside(head: &Head<'_>, op: usize) -> Vec<Roles> {
     let places = 0..head.names.len();
     let mut times: Vec<usize> =
