@@ -99,7 +99,9 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
     let mapped = design.mapped_pages(&device);
     let footprint = footprint(&device, mapped, &workload, spec.seed, spec.requests, &addresses.context, control)?;
     adjusted.extend(design.fit_gc(&device, u64::from(mapped) + footprint.len() as u64));
-    let prepared = Prepared { image, log, adjusted, addresses, takes_turns: design.gc_gate.takes_turns(), footprint };
+    // A start with a given share of erased pages stays as given, and without GC no turn ever ends.
+    let levels_turns = design.gc_gate.takes_turns() && design.gc_trigger.name() != "never" && device.state.free_percent.is_none();
+    let prepared = Prepared { image, log, adjusted, addresses, levels_turns, footprint };
     let _at_work = AtWork::new();
     run_on(&device, design, &free, &workload, prepared, timeline, spec, control, shared)
 }
@@ -139,8 +141,8 @@ struct Prepared {
     log: Option<Log>,
     adjusted: Vec<Adjustment>,
     addresses: Addresses,
-    /// Whether its GCs take turns.
-    takes_turns: bool,
+    /// Whether the warm-up goes on until GCs that take turns leave no fewer pages erased.
+    levels_turns: bool,
     /// Pages of the workload beyond those that the starting state maps.
     footprint: Vec<Lpn>,
 }
@@ -192,7 +194,7 @@ fn run_with<M: Measures>(
     control: &Control,
     shared: &Shared,
 ) -> Result<Outcome, RunError> {
-    let Prepared { image, log, adjusted, addresses, takes_turns, footprint } = prepared;
+    let Prepared { image, log, adjusted, addresses, levels_turns, footprint } = prepared;
     if !(1..=WRITE_STALL_S_MAX).contains(&spec.write_stall_s) {
         return Err(RunError::Failed(format!("`write_stall_s` is {}; allowed: 1 to {WRITE_STALL_S_MAX}", spec.write_stall_s)));
     }
@@ -236,7 +238,7 @@ fn run_with<M: Measures>(
     if device.starts_empty() {
         warm_up = "none: the drive starts empty".into();
     } else if ending == Ending::Complete && !spec.no_warm_up {
-        (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, takes_turns, control)?;
+        (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, levels_turns, control)?;
     }
     let mut ramped = None;
     if ending == Ending::Complete && workload.ramp_ns() > 0 {
@@ -391,7 +393,7 @@ fn warm<M: Measures>(
     workload: &Workload,
     spec: &Spec,
     context: &SourceContext,
-    takes_turns: bool,
+    levels_turns: bool,
     control: &Control,
 ) -> Result<(Ending, String, Option<Kept>), WorkloadError> {
     let requests = workload.requests_expected(spec.requests);
@@ -414,7 +416,7 @@ fn warm<M: Measures>(
         return Ok((Ending::Complete, "none: no write buffer to fill".into(), None));
     }
     let mut streams = workload.streams(spec.seed ^ 0x5bd1_e995, context, requests)?;
-    let turns = takes_turns.then(|| Turns(Cell::new((0, ErasedPages::of(drive).all))));
+    let turns = levels_turns.then(|| Turns(Cell::new((0, ErasedPages::of(drive).all))));
     let ending = play_streams(drive, &mut streams, start, control, |drive| {
         let counters = drive.counters();
         counters.buffer.flushed >= buffer && turns.as_ref().is_none_or(|turns| turns.are_level(drive, counters.gc.erases))

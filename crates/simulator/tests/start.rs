@@ -68,6 +68,22 @@ fn balance(outcome: &Outcome, writes: u64) -> (f64, f64, f64) {
 }
 
 #[test]
+fn a_warm_up_without_gc_or_from_a_given_share_spends_no_more_than_the_buffer() {
+    // Levelling the turns of GCs would never end without GC, and would leave the share that was asked for.
+    for (design, state) in [("ttflash+no-gc", vec![]), ("ttflash", vec!["state.free_percent=35".to_string()])] {
+        let settings = Settings::try_from(state).unwrap();
+        let spec = Spec { requests: Some(20_000), settings, ..Spec::new("ttflash-small", design, "randrw70-qd16") };
+        let outcome = run(&spec, &Control::default()).unwrap();
+        let state = outcome.state.as_ref().unwrap();
+        let (planes, buffer) = (64, 128);
+        let aged = planes * u64::from(state.free_pages_min);
+        let start = outcome.erased.start_pages;
+        // A page that is flushed writes its parity besides.
+        assert!(start + 4 * buffer >= aged, "{design}: {start} erased pages at the start, {aged} after ageing");
+    }
+}
+
+#[test]
 fn a_drive_may_start_empty_and_its_gc_begins_when_the_findings_say() {
     for (device, design) in [("ttflash-small", "base"), ("ttflash-small", "ttflash")] {
         let empty = |workload: &str, requests| {
