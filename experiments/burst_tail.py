@@ -28,6 +28,8 @@ REQUESTS = 1_330_000
 GROUPS, WIDTH = 8, 8  # Plane groups of the drive, and planes in each.
 PROGRAM_S = (800 + 100) / 1e6  # With its transfer.
 STATE = {"live_percent": 48, "free_percent": 11}
+# Section 3: GC starts above 70 % used pages. The spare space of this state would lower that.
+TRIGGER = {"gc_trigger.soft_free_percent": 30.0, "gc_trigger.hard_free_percent": 10.0}
 WORKLOAD = {
     "summary": "6 drive writes per day of 8 hours",
     "synthetic": {
@@ -75,7 +77,7 @@ class Reads:
 def play(folder: Path, seed: int) -> list[Reads]:
     """Runs both designs."""
     comparison = tinytail.compare(
-        DESIGNS,
+        [{"base": "ttflash", "name": "trigger", "set": TRIGGER}, "ttflash+no-gc"],
         device="ttflash-256g",
         workload=WORKLOAD,
         state=STATE,

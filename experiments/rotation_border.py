@@ -21,6 +21,8 @@ RATE_PER_DWPD = 9.102 * 1024 / 28 / 0.3
 SECONDS = 200
 PLANES = 64
 PAGES = 8  # Of a stripe, with its parity.
+# Section 3: GC starts above 70 % used pages. The spare space of some states would lower that.
+TRIGGER = {"gc_trigger.soft_free_percent": 30.0, "gc_trigger.hard_free_percent": 10.0}
 STATES = ((10, 42), (10, 46), (10, 49), (11, 46), (11, 48), (11, 50))  # Erased, data; in percent.
 DWPD = (6, 7)
 
@@ -44,7 +46,7 @@ def workload(dwpd: int) -> dict[str, Any]:
 def line(free_percent: int, data_percent: int, dwpd: int) -> str:
     """Runs one state at one rate."""
     comparison = tinytail.compare(
-        ["ttflash", "ttflash+no-gc"],
+        [{"base": "ttflash", "set": TRIGGER}, "ttflash+no-gc"],
         device="ttflash-256g",
         workload=workload(dwpd),
         state={"live_percent": data_percent, "free_percent": free_percent},
