@@ -58,14 +58,13 @@ def main() -> None:
     """Runs all designs and cuts their reads at each length."""
     write = sys.stdout.write
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
         comparison = tinytail.compare(
-            DESIGNS, device="ttflash-256g", workload=WORKLOAD, state=STATE, log=folder
+            DESIGNS, device="ttflash-256g", workload=WORKLOAD, state=STATE, log=name
         )
         if comparison.errors:
             raise RuntimeError(str(comparison.errors))
         ours, twin, forced = (
-            reads(folder / f"{result.design}.parquet") for result in comparison.results
+            reads(Path(result.log.path)) for result in comparison.results if result.log
         )
     result = comparison.results[0]
     times = result.gc_times

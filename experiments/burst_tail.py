@@ -87,7 +87,7 @@ def play(folder: Path, seed: int) -> list[Reads]:
     if comparison.errors:
         message = f"seed {seed}: {comparison.errors}"
         raise RuntimeError(message)
-    return [reads(folder / f"{result.design}.parquet", result) for result in comparison.results]
+    return [reads(Path(result.log.path), result) for result in comparison.results if result.log]
 
 
 def reads(file: Path, result: tinytail.DesignResult) -> Reads:
@@ -125,14 +125,14 @@ def main() -> None:
         for seed in SEEDS:
             runs = play(Path(folder), seed)
             twin_p99 = float(np.percentile(runs[1].us, 99))
-            for run in runs:
+            for design, run in zip(DESIGNS, runs, strict=True):
                 times = run.result.gc_times
                 in_gc = run.result.gc_count * times.mean_us / 1e6 / GROUPS / SECONDS if times else 0
                 whole, alone = stripes(run)
                 p99 = float(np.percentile(run.us, 99))
                 cells = [
                     f"{seed}",
-                    f"`{run.result.design}`",
+                    f"`{design}`",
                     f"{100 * in_gc:.0f} %",
                     f"{100 * run.rebuilt:.1f} %",
                     f"{whole:.0f}",
