@@ -301,7 +301,7 @@ mod tests {
         device
     }
 
-    fn drive(verify: bool) -> TestDrive<false> {
+    fn drive(verify: bool) -> TestDrive {
         untraced(&device(), design(), verify)
     }
 
@@ -393,7 +393,7 @@ mod tests {
         assert!(drive(false).restore(1, &Aged::default(), &mut &bytes[..bytes.len() - 1]).is_err(), "bytes that are cut off");
     }
 
-    fn goes_on_like_an_aged_one(mut loaded: TestDrive<false>, source: &[u8]) {
+    fn goes_on_like_an_aged_one(mut loaded: TestDrive, source: &[u8]) {
         let mut aged = drive(true);
         aged.age(7, &[20, 21, 40], |_, _| true);
         assert!(source.is_empty());
@@ -463,7 +463,7 @@ mod tests {
         }
     }
 
-    fn goes_on_in_order(mut drive: TestDrive<false>) {
+    fn goes_on_in_order(mut drive: TestDrive) {
         assert_eq!(drive.audit(), Ok(()));
         drive.wake();
         for turn in 0..60u64 {

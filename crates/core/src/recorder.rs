@@ -9,24 +9,25 @@ use crate::policy::view::View;
 use crate::request_timeline::{Run, Segment, TraceBuilder, Use};
 use crate::units::Ns;
 
-/// Keeps every completion with its attribution. If `TRACED`, also builds the timeline of each request and compares both.
-pub struct Recorder<const TRACED: bool> {
+/// Keeps every completion with its attribution. Unless `untraced`, also builds the timeline of each request and compares both.
+pub struct Recorder {
     pub completed: Vec<(Completion, Attribution)>,
     /// True at the times at which it looks at the drive; never true by default.
     pub wants_look: fn(Ns) -> bool,
     /// The time of each look, and how many requests had completed before.
     pub looks: Vec<(Ns, usize)>,
+    untraced: bool,
     timelines: TraceBuilder,
 }
 
-impl<const TRACED: bool> Recorder<TRACED> {
+impl Recorder {
     pub fn of(device: &Device) -> Self {
-        Self { completed: Vec::new(), wants_look: |_| false, looks: Vec::new(), timelines: TraceBuilder::new(device) }
+        Self { completed: Vec::new(), wants_look: |_| false, looks: Vec::new(), untraced: false, timelines: TraceBuilder::new(device) }
     }
 }
 
-impl<const TRACED: bool> Observer for Recorder<TRACED> {
-    const TRACED: bool = TRACED;
+impl Observer for Recorder {
+    const TRACED: bool = true;
 
     fn completed(&mut self, completion: &Completion, by_cause: RequestAttribution<'_>) {
         let attribution = by_cause.sum();
@@ -34,7 +35,7 @@ impl<const TRACED: bool> Observer for Recorder<TRACED> {
         let for_gc = [TrafficClass::Erase, TrafficClass::GcLock].into_iter().any(|traffic| attribution.get(DIE + traffic as usize) > 0);
         let blocked = completion.gc_blocked || completion.queue_blocked();
         assert!(blocked || !for_gc, "it waited for a GC: {completion:?}: {attribution:?}");
-        if TRACED {
+        if !self.untraced {
             check_timeline(completion, &attribution, self.timelines.timeline(completion, by_cause));
             self.timelines.completed(completion.id);
         }
@@ -50,24 +51,34 @@ impl<const TRACED: bool> Observer for Recorder<TRACED> {
     }
 
     fn accepted(&mut self, id: u64, at: Ns) {
-        self.timelines.accepted(id, at);
+        if !self.untraced {
+            self.timelines.accepted(id, at);
+        }
     }
 
     fn die_ran(&mut self, run: &Run) {
         assert!(run.from < run.to, "it takes time: {run:?}");
-        self.timelines.die_ran(run);
+        if !self.untraced {
+            self.timelines.die_ran(run);
+        }
     }
 
     fn channel_used(&mut self, used: &Use) {
-        self.timelines.channel_used(used);
+        if !self.untraced {
+            self.timelines.channel_used(used);
+        }
     }
 
     fn channel_idles(&mut self, channel: u32, at: Ns, category: usize, gc: u64) {
-        self.timelines.channel_idles(channel, at, category, gc);
+        if !self.untraced {
+            self.timelines.channel_idles(channel, at, category, gc);
+        }
     }
 
     fn plane_locked(&mut self, plane: PlaneIx, at: Ns, gc: u64) {
-        self.timelines.plane_locked(plane, at, gc);
+        if !self.untraced {
+            self.timelines.plane_locked(plane, at, gc);
+        }
     }
 }
 
@@ -87,9 +98,9 @@ fn check_timeline(completion: &Completion, attribution: &Attribution, timeline: 
 }
 
 /// A drive that this observer watches.
-pub type TestDrive<const TRACED: bool = true> = Drive<Recorder<TRACED>>;
+pub type TestDrive = Drive<Recorder>;
 
 /// Return a drive that keeps completions and builds no timelines.
-pub fn untraced(device: &Device, design: Design, verify: bool) -> TestDrive<false> {
-    Drive::new(device, design, verify, Recorder::of(device)).unwrap()
+pub fn untraced(device: &Device, design: Design, verify: bool) -> TestDrive {
+    Drive::new(device, design, verify, Recorder { untraced: true, ..Recorder::of(device) }).unwrap()
 }

@@ -39,7 +39,6 @@ fn a_drive_whose_ram_takes_no_time_comes_to_its_end() {
     for (design, words) in [
         ("base", ["timing.ram_ns=0", "ram.buffer_kib=2000000"]),
         ("ttflash", ["timing.ram_ns=0", "ram.buffer_kib=2000000"]),
-        ("base", ["timing.ram_ns=1000", "ram.buffer_kib=2000000"]),
     ] {
         let case = CASES.iter().find(|case| case.design == design).unwrap();
         let settings = Settings::try_from(words.map(str::to_owned).to_vec()).unwrap();
@@ -133,6 +132,6 @@ fn every_design_recovers_from_every_starting_state() {
         return all.into_iter().for_each(Start::check);
     }
     let mut random = Pcg64Mcg::new(1 << 100 | 1);
-    let drawn = (0..30).map(|_| all[(random.next_u64() % all.len() as u64) as usize]);
+    let drawn = (0..20).map(|_| all[(random.next_u64() % all.len() as u64) as usize]);
     all.iter().filter(has_few_live_pages).copied().chain(drawn).for_each(Start::check);
 }

@@ -641,7 +641,9 @@ def test_committed_results_are_complete_and_explained(of: Paper) -> None:
         said = of.evidence[row_id].to_dict()
         assert {key: shown[key] for key in said} == said, "run tools/evidence.py"
     deviating = {row_id for row_id in of.rows if rows[row_id]["verdict"] == "deviates"}
-    assert set(of.deviations) == deviating, f"the table of deviations of {of.name}"
+    # A row that could not run this time keeps the cause of the time before.
+    not_run = {row_id for row_id in of.deviations if rows[row_id]["verdict"] == "not-run"}
+    assert set(of.deviations) - not_run == deviating, f"the table of deviations of {of.name}"
     for row_id in deviating:
         deviation = of.deviations[row_id]
         # Figures that were measured for a cause stand where its text has names in braces.

@@ -20,12 +20,12 @@ fn device(planes: u32, blocks_per_plane: u32, pages_per_block: u32) -> Device {
     device
 }
 
-fn drive(device: &Device, design: Design) -> TestDrive<false> {
+fn drive(device: &Device, design: Design) -> TestDrive {
     untraced(device, design, false)
 }
 
 /// Write amplification over a further fifth of the live pages' number of random overwrites.
-fn next_fifth(drive: &mut TestDrive<false>) -> f64 {
+fn next_fifth(drive: &mut TestDrive) -> f64 {
     let live = LivePages { mapped: drive.flash.device.mapped_pages(), stripes: None, beyond: &[], beyond_of_host: 0, parity_percent: 100 };
     let writes = live.count() / 5;
     let moved = drive.overwrite_for_test(live, writes, 99);

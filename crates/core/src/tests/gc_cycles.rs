@@ -121,7 +121,7 @@ fn a_cycle_with_nothing_to_free_ends() {
 #[test]
 fn a_stop_watermark_that_the_drive_cannot_reach_is_refused() {
     let device = die(1);
-    let error = Drive::new(&device, design(Of::Plane, 12), false, Recorder::<true>::of(&device)).err().unwrap().to_string();
+    let error = Drive::new(&device, design(Of::Plane, 12), false, Recorder::of(&device)).err().unwrap().to_string();
     assert!(error.contains("[gc_trigger] `stop_above_blocks` lets GC go on until 75") && error.contains("0 to "), "{error}");
     let error = Watermark::new(42.1875, 12.5).stop_above(16).prepare(&die(1)).unwrap_err().to_string();
     assert!(error.contains("`stop_above_blocks` is 16") && error.contains("0 to 15"), "{error}");

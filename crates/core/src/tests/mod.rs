@@ -55,7 +55,7 @@ fn write(lpn: Lpn) -> Command {
     Command { kind: CommandKind::Write, sector: u64::from(lpn) * 8, sectors: 8, critical: false }
 }
 
-impl<const TRACED: bool> TestDrive<TRACED> {
+impl TestDrive {
     fn at(&mut self, now: Ns, command: Command) -> u64 {
         self.advance(now);
         self.submit(now, command).unwrap()

@@ -295,7 +295,7 @@ fn nothing_is_reconstructed_from_a_stripe_whose_data_have_gone_before_its_parity
 fn data_that_go_before_parity_need_a_device_without_bit_errors() {
     let mut device = device();
     device.errors = super::errors::with_errors(device.clone(), 150).errors;
-    let fault = TestDrive::<true>::new(&device, data_first(None), true, Recorder::of(&device)).err().expect("a fault").to_string();
+    let fault = TestDrive::new(&device, data_first(None), true, Recorder::of(&device)).err().expect("a fault").to_string();
     assert!(fault.contains("data_before_parity") && fault.contains("[errors]"), "{fault}");
 }
 

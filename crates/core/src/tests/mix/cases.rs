@@ -66,7 +66,7 @@ fn a_die_whose_turn_at_the_channel_came_to_nothing_waits_in_queue_again() {
         seed: 16_865_095_762_283_438_010,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// A die that was granted its channel began a read whose page had moved; the die that has it now took the channel, and the
@@ -85,7 +85,7 @@ fn a_die_that_loses_the_channel_it_was_granted_queues_again() {
         seed: 9_721_316_110_492_350_169,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// A page was trimmed while the rest of its stripe was read for it: what it held when the read arrived is right.
@@ -100,7 +100,7 @@ fn a_page_that_is_trimmed_while_it_is_regenerated_may_read_as_before() {
         seed: 2_001_375_088_659_808_248,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// A GC that found nothing to free left its turn to nobody: the next plane waited until a program of its own ended.
@@ -119,7 +119,7 @@ fn a_gc_that_finds_no_victim_leaves_its_turn_to_the_next_plane() {
         seed: 254_175_776_505_112_076,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// Where GCs lock a channel together, one that gave it up before its erase let a sibling's step begin, and its erase began at
@@ -139,7 +139,7 @@ fn an_erase_waits_for_what_a_sibling_began_when_the_channel_was_given_up() {
         rain: Some(Stripes { channels: 2, width: 2, gate: 4, reads: 0, tolerant_flush: false }),
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn random_designs_come_to_scrub_regenerate_shift_and_migrate() {
         let mut mix = mix().new_tree(&mut runner).unwrap().current();
         mix.rain = Some(stripes().new_tree(&mut runner).unwrap().current());
         (mix.errors, mix.levels_wear, mix.controller) = (Some((100, 20)), true, false);
-        let (_, _, counters) = mix.run::<true>(300);
+        let (_, _, counters) = mix.run(300);
         let all = [
             counters.raid.scrubbed_pages,
             counters.raid.scrub_rewrites,
@@ -188,7 +188,7 @@ fn a_gc_that_yields_does_not_lock_again_before_it_has_let_go() {
         seed: 8_117_170_107_607_910_978,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// Two planes of a nearly full die took turns at collecting what had been padded for the other, urgently and for ever.
@@ -208,7 +208,7 @@ fn a_drive_without_work_does_not_collect_its_own_padding_for_ever() {
         rain: Some(Stripes { channels: 2, width: 2, gate: 4, reads: 0, tolerant_flush: false }),
         ..plain()
     };
-    let (_, completed, counters) = mix.run::<true>(300);
+    let (_, completed, counters) = mix.run(300);
     assert_eq!(completed, 300);
     assert!(counters.ftl.padded_for_gc > 0);
 }
@@ -243,7 +243,7 @@ fn every_plane_that_a_program_of_the_background_padded_is_asked_for_a_gc() {
         seed: 7_942_363_069_417_057_237,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// Programs of the scrubber padded all planes of a die, whose GCs nobody considered.
@@ -266,7 +266,7 @@ fn a_program_of_the_scrubber_that_pads_its_siblings_lets_them_collect() {
         seed: 9_587_210_828_916_772,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// A stripe was shifted round its group while a page was regenerated from it. A page that arrived first let a die pick the read
@@ -285,7 +285,7 @@ fn reads_follow_a_stripe_that_moves_around_the_gc_of_its_new_place() {
         seed: 4_782_139_393_871_146_900,
         ..plain()
     };
-    let (_, completed, counters) = mix.run::<true>(300);
+    let (_, completed, counters) = mix.run(300);
     assert_eq!(completed, 300);
     assert!(counters.raid.stripes_shifted > 0);
 }
@@ -307,7 +307,7 @@ fn a_gc_that_finds_nothing_to_free_has_had_its_turn() {
         seed: 18_222_755_471_091_040_833,
         ..plain()
     };
-    let (_, completed, counters) = mix.run::<true>(300);
+    let (_, completed, counters) = mix.run(300);
     assert_eq!(completed, 300);
     assert!(counters.gc.gate_wait_ns_max > counters.gc.took_ns_max && counters.gc.turn_ns_max > counters.gc.took_ns_max);
 }
@@ -329,7 +329,7 @@ fn pages_that_are_programmed_together_are_booked_before_anything_is_padded() {
         seed: 2_398_071_530_998_509_504,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// A write without buffer waited for another of its page and then joined a program of GC. Its own work took no time, so that what
@@ -356,7 +356,7 @@ fn what_two_leftovers_of_a_request_cover_is_told_for_each() {
         seed: 3_418_546_830_898_370,
         ..plain()
     };
-    let (_, completed, counters) = mix.run::<true>(300);
+    let (_, completed, counters) = mix.run(300);
     assert_eq!(completed, 300);
     assert!(counters.flash.paired_gc_programs > 0);
 }
@@ -384,7 +384,7 @@ fn gcs_that_fill_each_others_programs_come_to_an_end() {
         seed: 14_009_847_039_461_191_791,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// A page of the host was asked twice what it prefers: at first it would go to the idle die, then it waited for a better page. The
@@ -411,7 +411,7 @@ fn a_die_that_the_preferred_page_refuses_is_offered_to_the_next() {
         seed: 9_933_483_695_037_678_036,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// Where a die collects in cycles, a plane that ran out of room while a GC of its sibling was under way was not asked again when
@@ -437,7 +437,7 @@ fn a_plane_that_wants_a_gc_during_that_of_its_sibling_is_asked_when_it_ends() {
         seed: 84_009_371_150_725_799,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
 
 /// Where a die collects in cycles, a GC that found nothing to free ended, and its siblings, which had run out of room meanwhile, were
@@ -463,5 +463,5 @@ fn a_gc_that_finds_nothing_to_free_passes_its_turn_on_to_its_siblings() {
         seed: 10_252_341_680_876_134_475,
         ..plain()
     };
-    assert_eq!(mix.run::<true>(300).1, 300);
+    assert_eq!(mix.run(300).1, 300);
 }
