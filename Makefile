@@ -71,6 +71,8 @@ demo: $(VENV)/.native
 test: export PROPTEST_RNG_SEED ?= 1
 # Four threads even on two cores, since some tests only wait for fio.
 test: export RUST_TEST_THREADS ?= 4
+# Tests start hundreds of commands; without bytecode each of them compiles the package again.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: setup
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line rust-lints python-lints
 	$(CARGO) test --release --workspace --locked
