@@ -9,20 +9,20 @@ use crate::policy::view::View;
 use crate::request_timeline::{Run, Segment, TraceBuilder, Use};
 use crate::units::Ns;
 
-/// Keeps every completion with its attribution. Unless `untraced`, also builds the timeline of each request and compares both.
+/// Keeps every completion with its attribution. If it `traces`, also builds the timeline of each request and compares both.
 pub struct Recorder {
     pub completed: Vec<(Completion, Attribution)>,
     /// True at the times at which it looks at the drive; never true by default.
     pub wants_look: fn(Ns) -> bool,
     /// The time of each look, and how many requests had completed before.
     pub looks: Vec<(Ns, usize)>,
-    untraced: bool,
+    traces: bool,
     timelines: TraceBuilder,
 }
 
 impl Recorder {
     pub fn of(device: &Device) -> Self {
-        Self { completed: Vec::new(), wants_look: |_| false, looks: Vec::new(), untraced: false, timelines: TraceBuilder::new(device) }
+        Self { completed: Vec::new(), wants_look: |_| false, looks: Vec::new(), traces: true, timelines: TraceBuilder::new(device) }
     }
 }
 
@@ -35,7 +35,7 @@ impl Observer for Recorder {
         let for_gc = [TrafficClass::Erase, TrafficClass::GcLock].into_iter().any(|traffic| attribution.get(DIE + traffic as usize) > 0);
         let blocked = completion.gc_blocked || completion.queue_blocked();
         assert!(blocked || !for_gc, "it waited for a GC: {completion:?}: {attribution:?}");
-        if !self.untraced {
+        if self.traces {
             check_timeline(completion, &attribution, self.timelines.timeline(completion, by_cause));
             self.timelines.completed(completion.id);
         }
@@ -51,32 +51,32 @@ impl Observer for Recorder {
     }
 
     fn accepted(&mut self, id: u64, at: Ns) {
-        if !self.untraced {
+        if self.traces {
             self.timelines.accepted(id, at);
         }
     }
 
     fn die_ran(&mut self, run: &Run) {
         assert!(run.from < run.to, "it takes time: {run:?}");
-        if !self.untraced {
+        if self.traces {
             self.timelines.die_ran(run);
         }
     }
 
     fn channel_used(&mut self, used: &Use) {
-        if !self.untraced {
+        if self.traces {
             self.timelines.channel_used(used);
         }
     }
 
     fn channel_idles(&mut self, channel: u32, at: Ns, category: usize, gc: u64) {
-        if !self.untraced {
+        if self.traces {
             self.timelines.channel_idles(channel, at, category, gc);
         }
     }
 
     fn plane_locked(&mut self, plane: PlaneIx, at: Ns, gc: u64) {
-        if !self.untraced {
+        if self.traces {
             self.timelines.plane_locked(plane, at, gc);
         }
     }
@@ -102,5 +102,5 @@ pub type TestDrive = Drive<Recorder>;
 
 /// Return a drive that keeps completions and builds no timelines.
 pub fn untraced(device: &Device, design: Design, verify: bool) -> TestDrive {
-    Drive::new(device, design, verify, Recorder { untraced: true, ..Recorder::of(device) }).unwrap()
+    Drive::new(device, design, verify, Recorder { traces: false, ..Recorder::of(device) }).unwrap()
 }

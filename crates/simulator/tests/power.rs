@@ -36,10 +36,9 @@ fn a_seed_repeats_a_run_and_another_seed_does_not() {
 /// Commands that the RAM serves in no time are never under way, and with a buffer as large as the drive all of them are such commands.
 #[test]
 fn a_drive_whose_ram_takes_no_time_comes_to_its_end() {
-    for (design, words) in [
-        ("base", ["timing.ram_ns=0", "ram.buffer_kib=2000000"]),
-        ("ttflash", ["timing.ram_ns=0", "ram.buffer_kib=2000000"]),
-    ] {
+    for (design, words) in
+        [("base", ["timing.ram_ns=0", "ram.buffer_kib=2000000"]), ("ttflash", ["timing.ram_ns=0", "ram.buffer_kib=2000000"])]
+    {
         let case = CASES.iter().find(|case| case.design == design).unwrap();
         let settings = Settings::try_from(words.map(str::to_owned).to_vec()).unwrap();
         let outcome = cut_power(&PowerSpec { settings, ..PowerSpec::of(case, 3, 1) }, &Control::default()).unwrap();
