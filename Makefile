@@ -21,7 +21,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 CARGO = config=$$(ls $(TARGET)/maturin/pyo3-config-*-abi3.txt 2>/dev/null | head -n 1); \
 	$${config:+env "PYO3_CONFIG_FILE=$$config"} cargo
 
-.PHONY: setup demo test rust-lints python-lints soak mutants bench lock audit clean
+.PHONY: setup demo test rust-lints python-lints rust-tests python-tests soak mutants bench lock audit clean
 
 # Install packages while the engine compiles.
 setup:
@@ -75,7 +75,14 @@ test: export RUST_TEST_THREADS ?= 4
 test: export PYTHONDONTWRITEBYTECODE :=
 test: setup
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line rust-lints python-lints
-	$(CARGO) test --release --workspace --locked
+	$(CARGO) test --release --workspace --locked --no-run
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line rust-tests python-tests
+
+# Side by side, since at the end of each some tests are left that use one core.
+rust-tests:
+	$(CARGO) test --release --workspace --locked --quiet
+
+python-tests:
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 rust-lints:
