@@ -76,9 +76,10 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: setup
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line rust-lints python-lints
 	$(CARGO) test --release --workspace --locked --no-run
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line rust-tests python-tests
+	@$(MAKE) --no-print-directory --jobs 2 rust-tests python-tests
 
-# Side by side, since at the end of each some tests are left that use one core.
+# Side by side, since at the end of each some tests are left that use one core. rustdoc cannot reach the jobserver of make.
+rust-tests: export MAKEFLAGS :=
 rust-tests:
 	$(CARGO) test --release --workspace --locked --quiet
 

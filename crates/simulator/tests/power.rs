@@ -12,10 +12,10 @@ use tinytail_simulator::settings::Settings;
 fn every_design_recovers_with_all_that_was_acknowledged() {
     let (mut torn_pages, mut torn_blocks) = (0, 0);
     for case in CASES {
-        let spec = PowerSpec::of(&case, 4, 7);
+        let spec = PowerSpec::of(&case, 3, 7);
         let outcome = cut_power(&spec, &Control::default()).unwrap_or_else(|error| panic!("{}: {error}", case.design));
         assert_eq!((outcome.lost, outcome.stale, &outcome.mismatch), (0, 0, &None), "{}", case.design);
-        assert_eq!((outcome.cuts, outcome.partial), (4, false));
+        assert_eq!((outcome.cuts, outcome.partial), (3, false));
         assert!(outcome.completed > 0 && outcome.requests_cut_off > 0 && outcome.pages_read_back > 0, "{outcome:?}");
         torn_pages += outcome.torn_pages;
         torn_blocks += outcome.torn_blocks;
