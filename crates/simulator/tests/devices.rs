@@ -288,7 +288,8 @@ fn saturated(device: &Device, kind: CommandKind, multi_plane: bool, expected: f6
     // The buffer flushes as much as the write that waits for it needs.
     let pages = if kind == CommandKind::Read { 1 } else { (2 * device.ram.buffer_kib * 1024 / g.page_bytes).max(1) };
     let depth = u64::from(8 * g.planes()).div_ceil(pages.into()).max(2);
-    let requests = (device.logical_pages() / 2 / u64::from(pages)).min(20_000);
+    let requests_max = if std::env::var_os("TINYTAIL_SOAK").is_some() { 40_000 } else { 20_000 };
+    let requests = (device.logical_pages() / 2 / u64::from(pages)).min(requests_max);
     let sectors = pages * g.sectors_per_page();
     let gap = (u64::from(pages) * page_bytes) as f64 * 1e9 / expected;
     let (mut done, mut outstanding, mut ramp, mut half) = (Vec::new(), 0, true, (0, 0));

@@ -308,7 +308,7 @@ proptest! {
         let bare = folder.file("bare", lines.join("\n"));
         let expected = play(&bare, &by(&format!("{} --ops write={write},read={read}", mapping.join(",")))).unwrap();
         let path = folder.file("t", format!("{}\n{}\n", header.join(shape.separator), lines.join("\n")));
-        // Where the header line says the unit of time, nobody need.
+        // A format without a unit of time needs one from the options, unless the header line has it.
         let options = if shape.format == "ascii" && names.time.1.is_empty() { microseconds() } else { none() };
         match play(&path, &options) {
             Ok(found) => prop_assert_eq!(found, expected, "{:?}", header),

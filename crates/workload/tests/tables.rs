@@ -12,7 +12,7 @@ fn none() -> TraceOptions {
     options(None)
 }
 
-/// Reads a table by what its refusal proposes, and says that too.
+/// Read a table by the mapping that its refusal proposes. Return the requests and the refusal.
 fn by_proposal(folder: &Folder, text: &str) -> (Vec<Arrival>, String) {
     let path = folder.file("t", text);
     let refused = message(play(&path, &none()), folder);
@@ -416,7 +416,7 @@ fn commas_and_points_are_one_thing_in_all_columns() {
         let (arrivals, refused) = by_proposal(&folder, text);
         assert_eq!(arrivals, expected, "{text} {refused}");
     }
-    // Where nothing tells, it is always said.
+    // A point before three digits is ambiguous here, so a note always names it.
     let text = "time_us;op;lba_sectors;size_sectors\n2.500;R;12152;16\n2.980;W;7680;8\n";
     let path = folder.file("t", text);
     let typed = by("time:us,op,lba:sectors,len:sectors");

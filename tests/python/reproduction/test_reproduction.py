@@ -467,7 +467,7 @@ def test_figures_of_the_full_tier_are_named_with_its_command(prefix: str, tmp_pa
     document: dict[str, Any] = {"figures": [], "rows": []}
     quick = why_nothing(session.Wanted(chosen, "quick", store, **words), document)
     assert f"`tinytail reproduce {prefix} --tier full --figures {tmp_path / 'f'}`" in quick
-    # Of the full tier the reason is that of its rows.
+    # In the full tier the reason is the cause that its rows have.
     [(of, first)] = [each for each in chosen if each[0].experiments_of(each[1])][:1]
     missing = {"id": first.id, "verdict": "not-run", "cause": "needs the trace x"}
     full = session.Wanted(chosen, "full", store, **words)
@@ -666,7 +666,7 @@ def test_no_unit_is_said_twice_and_each_has_one_spelling(of: Paper) -> None:
         )
         assert not re.search(r"\bus\b|K IOPS", listed)
     for each in of.rows.values():
-        # A unit of its own behind what the paper says.
+        # The paper's value may contain a unit, so a second one must not follow it.
         for cell in (judge.with_unit(each.paper_value, each.unit), judge.shown(1.5, each.unit)):
             for unit in UNITS:
                 before, found, _ = cell.rpartition(f" {unit}")

@@ -106,7 +106,7 @@ pub(super) struct Delimited {
     columns: Option<Columns>,
     time_unit: TimeUnit,
     header: Option<Header>,
-    /// The role that says when a request came, and the one that says how long it is.
+    /// Role of the column with the arrival, and role of the column with the length.
     when: Option<Role>,
     how_long: Role,
     /// Known from the first line on, as are the next three.
